@@ -36,7 +36,7 @@ from diplomacy_engine import BoardViews, Decisions, Map, StepResult, VectorGame
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import evaluations, frozen, ops, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.checkpoint_state import Stateful, check_learned, save, weight_hash
+from diplomacy_engine.learning.checkpoint_state import check_learned, optimizers, save, weight_hash
 from diplomacy_engine.learning.evaluations import Evaluation, Seeds
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.players import load_opponent
@@ -211,9 +211,9 @@ class Agent(nn.Module):
 
         A province has a row for each role (source, place, other) in which an order names it.
         """
-        weights = self.order_provinces.parameters()
+        weight, bias = self.order_provinces.weight, self.order_provinces.bias
         return ops.OrderTables(
-            provinces=ops.linear_by_role(codes.provinces, orders.named, *weights),
+            provinces=ops.linear_by_role(codes.provinces, orders.named, weight, bias),
             kinds=self.order_kinds.weight,
             context=self.order_context(codes.view),  # (D, H), added to all orders of a decision
             weight=self.score.weight.flatten(),
@@ -253,7 +253,7 @@ RECENCY_DECAY = 0.8  # weight of a copy relative to the next newer one
 MAX_RANDOM_PHASES = 8  # at the start of a game
 
 
-class OpponentPool(Stateful):
+class OpponentPool:
     """The learner's opponents: frozen copies of it, and bots if there are any."""
 
     REBUILT = ("args", "bots")  # a checkpoint keeps all other attributes
@@ -329,7 +329,20 @@ class Seats(NamedTuple):
     temperature: np.ndarray  # float32, of sampled orders; 1 for the learner
 
 
-class Buffer(Stateful):
+TRANSITION = np.dtype(  # columns of the buffer; add your own, as ("bonus", np.float32)
+    [
+        ("values", np.float32),
+        ("logprobs", np.float32),
+        ("rewards", np.float32),
+        ("next_values", np.float32),
+        ("ends", bool),  # the last transition of an episode
+        ("closed", bool),
+        ("row", np.int64),  # of the decision in `Buffer.experience`
+    ]
+)
+
+
+class Buffer:
     """Rollout buffer with a column for each stream, filled at its own pace.
 
     A transition is open and collects rewards until it is closed by the stream's next decision, the
@@ -342,13 +355,7 @@ class Buffer(Stateful):
 
     def clear(self, shape: tuple[int, int]) -> None:
         """Empty all columns; `shape` is (T, streams)."""
-        self.rewards = np.zeros(shape, np.float32)
-        self.values = np.zeros(shape, np.float32)
-        self.next_values = np.zeros(shape, np.float32)
-        self.logprobs = np.zeros(shape, np.float32)
-        self.ends = np.zeros(shape, bool)  # the last transition of an episode
-        self.closed = np.zeros(shape, bool)
-        self.row = np.zeros(shape, np.int64)  # of the decision in `experience`
+        self.transitions = np.zeros(shape, TRANSITION)
         self.count = np.zeros(shape[1], np.int64)  # transitions of each stream
         self.open = np.zeros(shape[1], bool)
         self.seat = np.zeros((2, shape[1]), np.int64)  # game and power of each stream
@@ -361,10 +368,14 @@ class Buffer(Stateful):
         """Store a new decision of each of `streams` (n,), which closes the stream's open one."""
         was_open = self.open[streams]
         self.close(streams[was_open], values[was_open], ends=False)
-        t = self.count[streams]
-        self.values[t, streams] = values
-        self.logprobs[t, streams] = logprobs
-        self.row[t, streams] = self.num_rows + np.arange(len(streams))
+        transitions = np.zeros(len(streams), TRANSITION)
+        transitions["values"], transitions["logprobs"] = values, logprobs
+        self.append(streams, experience, transitions)
+
+    def append(self, streams: np.ndarray, experience: Experience, transitions: np.ndarray) -> None:
+        """Open `transitions` (n,) of `streams` (n,), which have none that is open."""
+        transitions["row"] = self.num_rows + np.arange(len(streams))
+        self.transitions[self.count[streams], streams] = transitions
         self.count[streams] += 1
         self.open[streams] = True
         self.seat[:, streams] = experience.decisions.game, experience.decisions.power
@@ -378,30 +389,31 @@ class Buffer(Stateful):
 
     def pay(self, streams: np.ndarray, rewards: np.ndarray) -> None:
         """Add `rewards` (n,) to the open transitions of `streams` (n,)."""
-        self.rewards[self.count[streams] - 1, streams] += rewards
+        self.transitions["rewards"][self.count[streams] - 1, streams] += rewards
 
     def close(self, streams: np.ndarray, next_values: np.ndarray | float, ends: bool = True):
         """Close the open transitions of `streams` (n,), with the value (n,) of what follows."""
-        t = self.count[streams] - 1
-        self.next_values[t, streams] = next_values
-        self.ends[t, streams] = ends
-        self.closed[t, streams] = True
+        last = self.count[streams] - 1, streams
+        self.transitions["next_values"][last] = next_values
+        self.transitions["ends"][last], self.transitions["closed"][last] = ends, True
         self.open[streams] = False
 
     def take_batch(self, advantages: np.ndarray) -> Batch:
         """Return closed transitions with their `advantages` (T, streams); open ones carry over."""
-        experience, closed = Experience.join(self.experience), self.closed
-        values, advantages = self.values[closed], advantages[closed]
-        learned = experience.take(self.row[closed])
-        batch = Batch(learned, self.logprobs[closed], values, advantages, advantages + values)
+        experience, closed = Experience.join(self.experience), self.transitions["closed"]
+        learned, advantages = self.transitions[closed], advantages[closed]
+        batch = Batch(
+            experience.take(learned["row"]),
+            np.ascontiguousarray(learned["logprobs"]),
+            np.ascontiguousarray(learned["values"]),
+            advantages,
+            advantages + learned["values"],
+        )
         streams = np.flatnonzero(self.open)
-        last = self.count[streams] - 1, streams
-        carried = experience.take(self.row[last])
-        logprobs, values, rewards = self.logprobs[last], self.values[last], self.rewards[last]
-        self.clear(self.rewards.shape)
+        carried = self.transitions[self.count[streams] - 1, streams]
+        self.clear(self.transitions.shape)
         if len(streams):
-            self.add(streams, carried, logprobs, values)
-            self.rewards[0, streams] = rewards
+            self.append(streams, experience.take(carried["row"]), carried)
         return batch
 
 
@@ -435,12 +447,13 @@ def games_over(run: "Run", result: StepResult) -> tuple[np.ndarray, dict]:
 
 def compute_gae(buffer: Buffer, gamma: float, gae_lambda: float) -> np.ndarray:
     """Return GAE (Schulman et al. 2016), (T, streams) float32, 0 where no transition is closed."""
-    advantages = np.zeros_like(buffer.rewards)
+    advantages = np.zeros(buffer.transitions.shape, np.float32)
     lastgaelam = np.zeros(advantages.shape[1], np.float32)
     for t in reversed(range(len(advantages))):
-        delta = buffer.rewards[t] + gamma * buffer.next_values[t] - buffer.values[t]
-        lastgaelam = delta + gamma * gae_lambda * np.where(buffer.ends[t], 0.0, lastgaelam)
-        advantages[t] = lastgaelam = np.where(buffer.closed[t], lastgaelam, 0.0)
+        step = buffer.transitions[t]
+        delta = step["rewards"] + gamma * step["next_values"] - step["values"]
+        lastgaelam = delta + gamma * gae_lambda * np.where(step["ends"], 0.0, lastgaelam)
+        advantages[t] = lastgaelam = np.where(step["closed"], lastgaelam, 0.0)
     return advantages
 
 
@@ -496,7 +509,7 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
     return ranks.mean_metrics(parts)
 
 
-class Run(Stateful):
+class Run:
     """The state of a training run, and how it plays; other learners override its methods."""
 
     REBUILT = ("args", "game_map", "setup", "reward")  # a checkpoint keeps all other attributes
@@ -653,7 +666,7 @@ def learn(run: Run, ranks: Ranks, log: RunLog) -> None:
     start = run.step - int(sums["batch"][0])  # of the batch: even the last one has a rate above 0
     frac = max(0.0, 1.0 - start / args.total_timesteps) if args.anneal else 1.0
     if args.anneal:
-        for group in run.optimizer.param_groups:
+        for group in (group for each in optimizers(run) for group in each.param_groups):
             group["lr"] = frac * group.setdefault("initial_lr", group["lr"])
     ent_coef = args.ent_coef * frac
     with log.clock("learning"):

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning.checkpoint_state import Stateful
 from diplomacy_engine.learning.ranks import Sums
 from diplomacy_engine.learning.statistics import Episodes
 from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
 
 
-class WishCounts(Stateful):
+class WishCounts:
     REBUILT = ("powers",)
     label = "wishes"  # what the learner's part is called
 
@@ -45,7 +44,7 @@ class WishCounts(Stateful):
         self.phases += int((able.sum(1) > 1).sum())
 
     def take(self) -> Sums:
-        sums = {name: getattr(self, name) for name in self.state_names()}
+        sums = {name: sum_ for name, sum_ in vars(self).items() if name not in self.REBUILT}
         self._clear()
         return sums
 

@@ -20,7 +20,7 @@ import json
 import random
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
@@ -36,7 +36,7 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, load_map
 from diplomacy_engine._files import read_file
 from diplomacy_engine.flags import checked
-from diplomacy_engine.learning import checkpoints, registry, settings, startup
+from diplomacy_engine.learning import checkpoints, frozen, registry, settings, startup
 from diplomacy_engine.learning.ranks import Ranks, use_huge_pages
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.matches.population import rank_player
@@ -111,6 +111,29 @@ def _varied(name: str, value: Any, factor: Callable[[], float]) -> Any:
     return float(f"{min(most, value * factor()):.4g}")
 
 
+@dataclass(frozen=True)
+class MemberSetup(startup.Setup):
+    """How a member goes on: after `mates`, checkpoints of others, have joined its pool."""
+
+    mates: Sequence[dict] = ()
+
+    def resume(self, run: ppo.Run, ranks: Ranks) -> bool:
+        resumed, pool = super().resume(run, ranks), run.pool
+        with checkpoints.fitting(self.folder.checkpoint, self.learner.file):
+            for saved in self.mates:  # the pool's newest copy stays that
+                (*older, newest), joined = pool.copies, pool.next_number
+                pool.freeze(frozen.frozen_copy(run.average, saved["model"]), saved["global_step"])
+                pool.copies = [*older, joined, newest][-self.args.pool_size :]
+        if "rates" in self.saved:  # it has taken over; it draws otherwise than the other does
+            rate, new_rate = self.saved["rates"]
+            for group in run.optimizer.param_groups:
+                for part in group.keys() & {"lr", "initial_lr"}:  # in proportion, if they differ
+                    group[part] = new_rate if group[part] == rate else group[part] * new_rate / rate
+            run.rng = np.random.default_rng([self.args.seed, run.step])
+            startup.seed_generators(int(run.rng.integers(2**62)))
+        return resumed
+
+
 class Member:
     """A training of a population.
 
@@ -168,10 +191,8 @@ class Member:
         others = self.home.glob(f"*__member-*__*/{CHECKPOINT}")
         others = sorted(path for path in others if path.parent != self.folder)
         rng = np.random.default_rng([self.args.seed, self.number, setup.saved["global_step"]])
-        with checkpoints.fitting(setup.folder.checkpoint, learner.file):
-            for place in rng.permutation(len(others))[: self.args.mates]:
-                join_pool(setup.saved["run"]["pool"], checkpoints.read(others[place]), own)
-        return setup
+        places = rng.permutation(len(others))[: self.args.mates]
+        return MemberSetup(**vars(setup), mates=[checkpoints.read(others[n]) for n in places])
 
     def judge(self) -> None:
         figures = self.rank() if self.args.eval_population else {}
@@ -209,14 +230,9 @@ class Member:
             return
         with self.editing() as (run, saved):
             before, own = run.load_args(), saved["global_step"]
-            # Its own draws and curves go on, so that two members do not play the same games.
-            for part in ("rng", "generators"):
-                theirs["ranks"][0][part] = saved["ranks"][0][part]
             rate = theirs["args"]["learning_rate"]
-            new_rate = self.settings.get("learning_rate", rate)
-            for group in theirs["run"]["optimizer"]["param_groups"]:
-                for part in group.keys() & {"lr", "initial_lr"}:  # in proportion, if they differ
-                    group[part] = new_rate if group[part] == rate else group[part] * new_rate / rate
+            saved["rates"] = rate, self.settings.get("learning_rate", rate)  # for `MemberSetup`
+            saved["args"] |= self.settings
             saved.pop("probe", None)  # it is of the policy that is replaced
             parts = ("model", "probe", "global_step", "run", "ranks")
             saved |= {part: theirs[part] for part in parts if part in theirs}
@@ -254,19 +270,11 @@ class Member:
         path, args = path or self.folder / CHECKPOINT, self.args
         saved = checkpoints.read(path)
         with checkpoints.fitting(path, ppo.LEARNER_SPEC.file):
-            step, evaluations = saved["global_step"], saved["run"]["evaluations"]
-            finished = saved["run"]["evaluated_at"] >= args.total_timesteps
+            run = saved["run"]["attributes"]
+            step, evaluations = saved["global_step"], run["evaluations"]
+            finished = run["evaluated_at"] >= args.total_timesteps
         stand = {"evaluations": evaluations, "global_step": step, "done": finished}
         return stand | {"judged": "score" in saved, "score": saved.get("score")}
-
-
-def join_pool(pool: dict, met: dict, args: ppo.Args) -> None:
-    """Let the policy of a checkpoint join another one's pool, whose newest copy stays that."""
-    number, copies = pool["next_number"], pool["copies"]
-    pool["next_number"] = number + 1
-    pool["agents"][number], pool["frozen_at"][number] = met["model"], met["global_step"]
-    pool["games"][number] = pool["score"][number] = 0.0
-    pool["copies"] = [*copies[:-1], number, copies[-1]][-args.pool_size :]
 
 
 def trainable(tune: Any, home: Path, args: Args, first: int) -> type:

@@ -241,7 +241,8 @@ class VectorGame:
     def __reduce__(self) -> tuple:
         """Pickle the arguments, the state and the seeds; the rest is made anew."""
         arguments = self.map, self.num_games, 1, self.max_years, self.threads, self.auto_reset
-        return type(self), arguments, {"state": self.state, "row_seed": self.row_seed}
+        changing = "state", "row_seed", "max_years"
+        return type(self), arguments, {name: getattr(self, name) for name in changing}
 
     def __repr__(self) -> str:
         return f"VectorGame({self.map.name!r}, {self.num_games} games)"

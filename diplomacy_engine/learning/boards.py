@@ -170,7 +170,7 @@ class BoardInputs(nn.Module):
 
     def __init__(self, game_map: Map):
         super().__init__()
-        self.network = inputs.NetworkInputs(game_map)
+        self.game_map, self.network = game_map, inputs.NetworkInputs(game_map)
         self.vocabulary_hash = vocabulary(game_map).hash
         self.num_powers, self.num_provinces = len(game_map.powers), len(game_map.provinces)
         self.num_features, self.num_globals = self.network.num_features, self.network.num_globals
@@ -184,6 +184,9 @@ class BoardInputs(nn.Module):
 
     def __deepcopy__(self, _: dict) -> "BoardInputs":
         return self
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.game_map,), {}
 
     def forward(self, views: BoardViews) -> Boards:
         device = self.borders.device

@@ -1,137 +1,47 @@
-"""The state of a run in a checkpoint, beside its policy: `pack` makes it, `restore` loads it."""
+"""The state of a run in a checkpoint, beside its policy."""
 
-import copy
-import hashlib
+import itertools
 import math
 import random
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
+from .._files import file_sha256
 from ..errors import UserError
-from ..games.decisions import Decisions
-from ..games.observation import BoardViews
-from ..games.vector_game import VectorGame
-from ..press.talk_views import OfferViews, TalkViews
-from . import checkpoints
+from . import checkpoints, probes
 from .checkpoints import MOST_WEIGHT, is_sound, reason
-from .experience import Experience
+from .object_graph import Reader, Writer, hash_of, node_hash
 from .ranks import Ranks, TrainingError
 from .run_folder import RunFolder
 
-RUN_FORMAT = 6  # of that state
+RUN_FORMAT = 7  # of that state
 MIN_LEARNING_RATE = 1e-8  # below it a step may be lost in rounding
-_TUPLES = {  # fields -> named tuple: a checkpoint holds these as dictionaries
-    kind._fields: kind for kind in (Experience, BoardViews, TalkViews, OfferViews, Decisions)
-}
-# Class of games or a generator -> how to get its state, and to set it from what `pack` made of it.
-_KINDS = {
-    VectorGame: (VectorGame.snapshot, lambda games, saved: games.restore(_arrays(saved))),
-    torch.Generator: (torch.Generator.get_state, torch.Generator.set_state),
-    np.random.Generator: (
-        lambda generator: generator.bit_generator.state,
-        lambda generator, saved: setattr(generator.bit_generator, "state", _arrays(saved)),
-    ),
-    np.random.RandomState: (
-        lambda generator: generator.get_state(legacy=False),
-        lambda generator, saved: generator.set_state(_arrays(saved)),
-    ),
-    random.Random: (
-        random.Random.getstate,
-        lambda generator, saved: generator.setstate((saved[0], tuple(saved[1]), saved[2])),
-    ),
-}
 
 
-class Stateful:
-    """Something that changes while a run trains, whose attributes are in its checkpoints."""
-
-    REBUILT: ClassVar[tuple[str, ...]] = ()  # attributes that are not, since __init__ makes them
-    OF_RANK: ClassVar[tuple[str, ...]] = ()  # attributes of a run that each process has for itself
-
-    def state_names(self) -> list[str]:
-        """Return the names of attributes that are in a checkpoint, once for all processes."""
-        return [name for name in vars(self) if name not in (*self.REBUILT, *self.OF_RANK)]
-
-
-def pack(value: Any, name: str = "run") -> Any:
-    """Return a value as dictionaries, lists, tensors and plain values, which `torch.load` reads.
-
-    Raises:
-        UserError: a value cannot be kept; `name` says which.
-    """
-    if isinstance(value, Stateful):
-        return {part: pack(getattr(value, part), f"{name}.{part}") for part in value.state_names()}
-    if isinstance(value, nn.Module | torch.optim.Optimizer):
-        return value.state_dict()
-    if hasattr(value, "state_dict"):  # such as a schedule's
-        return pack(value.state_dict(), name)
-    for kind, (get_state, _) in _KINDS.items():
-        if isinstance(value, kind):
-            return pack(get_state(value))
-    if isinstance(value, np.ndarray):
-        return torch.from_numpy(value.copy())
-    if isinstance(value, np.generic):
-        return value.item()
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, Mapping):
-        return {key: pack(item, f"{name}.{key}") for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [pack(item, name) for item in value]
-    if value is None or isinstance(value, bool | int | float | str | torch.Tensor):
-        return value
-    raise UserError(
-        f"a checkpoint cannot keep {name}, a {type(value).__name__}: derive its class from "
-        "`Stateful`, or if __init__ makes it anew just as it is, name it in REBUILT"
-    )
-
-
-def restore(live: Any, saved: Any) -> Any:
-    """Return the value of which `pack` made `saved`.
-
-    `live` is a value of its kind, loaded in place where that is possible.
-    """
-    if isinstance(live, Stateful):
-        for part in live.state_names():
-            setattr(live, part, restore(getattr(live, part), saved[part]))
-        return live
-    if hasattr(live, "load_state_dict"):
-        live.load_state_dict(saved)
-        return live
-    for kind, (_, set_state) in _KINDS.items():
-        if isinstance(live, kind):
-            set_state(live, saved)
-            return live
-    if isinstance(live, torch.Tensor):  # in place: a module may hold it
-        live.data.copy_(saved)
-        return live
-    if hasattr(live, "_asdict"):
-        parts = live._asdict()
-        return type(live)(*(restore(parts[part], saved[part]) for part in parts))
-    if isinstance(live, dict):
-        other = next(iter(live.values()), None)  # of the same kind as those that are missing
-        likes = (live[key] if key in live else copy.deepcopy(other) for key in saved)
-        return {key: restore(like, saved[key]) for key, like in zip(saved, likes)}
-    if isinstance(live, list | tuple):
-        return type(live)(restore(live[0] if live else None, item) for item in saved)
-    return _arrays(saved)
-
-
-def _arrays(saved: Any) -> Any:
-    """Return `saved` with arrays in place of tensors, and its named tuples again."""
-    if isinstance(saved, torch.Tensor):
-        return saved.numpy().copy()
-    if isinstance(saved, dict):
-        arrays = {key: _arrays(item) for key, item in saved.items()}
-        return _TUPLES[tuple(arrays)](**arrays) if tuple(arrays) in _TUPLES else arrays
-    if isinstance(saved, list):
-        return [_arrays(item) for item in saved]
-    return saved
+def optimizers(run: Any) -> list[Optimizer]:
+    """Return the optimizers of a run, also those in collections and in objects of its script."""
+    pending, passed, out = list(vars(run).values()), set(), []
+    for value in pending:
+        if id(value) in passed:
+            continue
+        passed.add(id(value))
+        if isinstance(value, Optimizer):
+            out.append(value)
+        elif isinstance(value, Mapping):
+            pending += value.values()
+        elif isinstance(value, list | tuple):
+            pending += value
+        elif type(value).__module__ == type(run).__module__ and not isinstance(value, nn.Module):
+            pending += getattr(value, "__dict__", {}).values()
+    return out
 
 
 def weight_hash(agent: nn.Module) -> int:
@@ -144,7 +54,9 @@ def check_learned(run: Any, losses: Mapping[str, float], before: int, ranks: Ran
     """Raise TrainingError if an update went wrong; `before` is the `weight_hash` before it."""
     if not all(map(math.isfinite, losses.values())):
         raise TrainingError(f"a loss is not finite ({dict(losses)})")
-    if not is_sound(run.agent.parameters(), run.optimizer.state.values()):
+    steppers = optimizers(run)
+    moments = [figures for optimizer in steppers for figures in optimizer.state.values()]
+    if not is_sound(run.agent.parameters(), moments):
         raise TrainingError(f"a weight is not finite, or beyond {MOST_WEIGHT:,.0f}")
     after = weight_hash(run.agent)
     if ranks.sum({"hash": after})["hash"] != after * ranks.count:
@@ -152,7 +64,7 @@ def check_learned(run: Any, losses: Mapping[str, float], before: int, ranks: Ran
             "an update has left the processes with different weights: `ranks.sum_gradients` comes "
             "after the last backward(), and before gradients are clipped"
         )
-    rates = [group["lr"] for group in run.optimizer.param_groups]
+    rates = [group["lr"] for optimizer in steppers for group in optimizer.param_groups]
     if after == before and max(rates) > MIN_LEARNING_RATE:
         raise TrainingError(
             "an update has changed no weight: does run.optimizer step the weights of run.agent, "
@@ -161,39 +73,46 @@ def check_learned(run: Any, losses: Mapping[str, float], before: int, ranks: Ran
 
 
 def check_run(run: Any, ranks: Ranks) -> None:
-    """Raise UserError if part of an edited run would not learn, or not survive a checkpoint.
-
-    What a checkpoint would hold is written and read back in memory.
-    """
-    parts = []
-    for value in vars(run).values():
-        value = list(value.values()) if isinstance(value, dict) else value
-        parts += value if isinstance(value, list | tuple) else [value]
-    optimizers = [part for part in parts if isinstance(part, torch.optim.Optimizer)]
-    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    """Raise UserError if part of an edited run would not learn, or not survive a checkpoint: one is
+    written and read in memory, into a second run, which must then be as the first is."""
+    state = pack(run)
+    reached = list(zip(state.writer.names, state.writer.values))
+    steppers = {name: value for name, value in reached if isinstance(value, Optimizer)}
+    groups = [group for optimizer in steppers.values() for group in optimizer.param_groups]
     stepped = {id(weight) for group in groups for weight in group["params"]}
     for name, weight in run.agent.named_parameters():
         if weight.requires_grad and id(weight) not in stepped:
             raise UserError(f"agent.{name} learns nothing: no optimizer of the run has it")
-    schedules = [part for part in parts if isinstance(part, torch.optim.lr_scheduler.LRScheduler)]
-    if schedules and run.args.anneal:
-        kind = type(schedules[0]).__name__
-        raise UserError(f"a {kind} sets the learning rate, and so does --anneal: turn one off")
-    policy, own = run.setup.policy(run), pack_rank(run)
-    shared = pack(run)
-    advice = "draw it at random before `seed_generators(local.seed)`"
-    _check_same(ranks.gather(_hashes(shared, "run")), advice)
-    saved = checkpoints.to_bytes(policy | {"run": shared, "ranks": [own]})
+    annealed = set(map(id, optimizers(run)))
+    for name, value in reached:
+        if run.args.anneal and isinstance(value, LRScheduler):
+            kind = type(value).__name__
+            raise UserError(f"a {kind} sets the learning rate, and so does --anneal: turn one off")
+        if run.args.anneal and isinstance(value, Optimizer) and id(value) not in annealed:
+            raise UserError(f"{name} is not annealed: make it an attribute of Run")
+    policy = run.setup.policy(run)
+    _check_same(state, ranks, "draw it at random before `seed_generators(local.seed)`")
+    saved = checkpoints.to_bytes(policy | {"run": state.shared, "ranks": [state.own]})
     expected = run.setup.learner.weights(asdict(run.args), run.game_map)
     for name in policy["model"].keys() ^ expected.keys():
         raise UserError(
             f"a checkpoint of this run could not be played, for only one has {name}: the run's "
             "network, or what make_agent makes; change networks in Agent, or in make_agent"
         )
-    try:
-        restore_run(run, checkpoints.from_bytes(saved), Ranks())
-    except Exception as error:
-        raise UserError(f"a checkpoint of this run could not be read ({reason(error)})") from error
+    with probes.kept_generators():
+        try:
+            twin = type(run)(run.setup, ranks)
+            again = pack(twin, restore_run(twin, checkpoints.from_bytes(saved), Ranks()))
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(
+                f"a checkpoint of this run could not be read ({reason(error)})"
+            ) from error
+    if _prints(state) != _prints(again):
+        name, _ = _difference(_prints(state), _prints(again))
+        raise UserError(f"a checkpoint would bring {name} back otherwise than it is")
+    run.setup.initial.update(state.writer.initial)
 
 
 def read_newest(folder: RunFolder) -> dict:
@@ -223,18 +142,21 @@ def read_newest(folder: RunFolder) -> dict:
 def save(run: Any, ranks: Ranks, log: Any) -> None:
     """Write a checkpoint from which the run continues exactly; all ranks call this."""
     with log.clock("saving"):
-        files = log.flush()
-        shared = pack(run)
+        files, state = log.flush(), pack(run, run.setup.initial or None)
+        _check_same(state, ranks, "make it of sums over all of them, `ranks.sum`")
         # As bytes: a tensor of unsigned numbers, such as the games' seeds, cannot be pickled.
-        gathered = ranks.gather((checkpoints.to_bytes(pack_rank(run)), _hashes(shared, "run")))
-        advice = "make it of sums over all of them, `ranks.sum`"
-        _check_same([hashes for _, hashes in gathered], advice)
+        gathered = ranks.gather(checkpoints.to_bytes(state.own))
         if ranks.rank > 0:
             return
+        pool = run.pool
+        own = [number for number in run.results.duels if number in pool.agents]  # not joined ones
         saved = run.setup.policy(run) | {
+            "copies": {
+                pool.frozen_at[n]: pool.agents[n].state_dict() for n in own if n in pool.agents
+            },
             "run_format": RUN_FORMAT,
-            "run": shared,
-            "ranks": [checkpoints.from_bytes(part) for part, _ in gathered],
+            "run": state.shared,
+            "ranks": [checkpoints.from_bytes(part) for part in gathered],
             "wandb_id": log.wandb_id,
             "files": files,
             "seconds": log.seconds,
@@ -242,10 +164,34 @@ def save(run: Any, ranks: Ranks, log: Any) -> None:
         log.folder.save_checkpoint(run.step, checkpoints.to_bytes(saved))
 
 
-def pack_rank(run: Any) -> dict:
-    """Return the state that this process has for itself, with its global generators."""
-    own = {name: pack(getattr(run, name), f"run.{name}") for name in run.OF_RANK}
-    return own | {"generators": pack(_generators(run))}
+class State(NamedTuple):
+    shared: dict  # nodes and attributes that a checkpoint has once for all processes
+    own: dict  # those of this process
+    writer: Writer
+
+
+def pack(run: Any, initial: dict | None = None) -> State:
+    """Return the state of a run: all attributes but those that REBUILT of their class names.
+
+    `initial`: of the run when it was new, what __init__ makes anew; None: it is new.
+
+    Raises:
+        UserError: an attribute cannot be kept; its name is in the message.
+    """
+    writer, attributes = Writer(run, "run", initial), dict(vars(run))
+    for name in run.REBUILT:
+        writer.rebuilt(attributes.pop(name, None), f"run.{name}")
+    own = {name: attributes.pop(name) for name in run.OF_RANK}
+    shared = {name: writer.visit(value, f"run.{name}") for name, value in attributes.items()}
+    count = len(writer.nodes)
+    own = {name: writer.visit(value, f"run.{name}") for name, value in own.items()}
+    generators = {n: writer.visit(g, f"generators.{n}") for n, g in _generators(run).items()}
+    nodes, device = writer.finished(), run.setup.device.type
+    return State(
+        {"nodes": nodes[:count], "attributes": shared},
+        {"nodes": nodes[count:], "attributes": own, "generators": generators, "device": device},
+        writer,
+    )
 
 
 def _generators(run: Any) -> dict[str, Any]:
@@ -257,39 +203,46 @@ def _generators(run: Any) -> dict[str, Any]:
     return generators
 
 
-def _hashes(value: Any, name: str) -> dict[str, str]:
-    """Return a hash of each part of a packed value, by its name, such as `run.pool.copies`."""
-    if isinstance(value, dict):
-        parts = (_hashes(item, f"{name}.{key}") for key, item in value.items())
-        return {place: digest for part in parts for place, digest in part.items()}
-    if isinstance(value, list):
-        content = repr([_hashes(item, "") for item in value]).encode()
-    elif isinstance(value, torch.Tensor):
-        content = value.detach().cpu().flatten().view(torch.uint8).numpy()
-    else:
-        content = repr(value).encode()
-    return {name: hashlib.sha256(content).hexdigest()}
+def _check_same(state: State, ranks: Ranks, advice: str) -> None:
+    """Raise UserError unless all processes have the same shared state."""
+    prints = _prints(state)
+    if len(set(ranks.gather(hash_of(repr(prints).encode())))) == 1:
+        return
+    first, *others = ranks.gather(prints)
+    for name, attribute in (_difference(first, other) for other in others if other != first):
+        raise UserError(
+            f"{name} differs between processes, and a checkpoint keeps one for all: "
+            f"{advice}, or if each is to have its own, name {attribute} in OF_RANK"
+        )
 
 
-def _check_same(hashes: list[dict[str, str]], advice: str) -> None:
-    """Raise UserError unless all processes have the same `_hashes`."""
-    first = hashes[0]
-    for other in hashes[1:]:
-        for name in [*first, *other]:
-            if first.get(name) != other.get(name):
-                part = name.split(".")[1]
-                raise UserError(
-                    f"{name} differs between processes, and a checkpoint keeps one for all: "
-                    f"{advice}, or if each is to have its own, name {part} in OF_RANK"
-                )
+def _prints(state: State) -> list[tuple[str, str]]:
+    """Return names and hashes of what all processes share."""
+    nodes, attributes = state.shared["nodes"], state.shared["attributes"]
+    plain = [(f"run.{name}", repr(part)) for name, part in attributes.items()]
+    return [*zip(state.writer.names, map(node_hash, nodes)), *plain]
 
 
-def restore_run(run: Any, saved: dict, ranks: Ranks) -> None:
-    """Load the state of this process from a checkpoint into a new run."""
-    restore(run, saved["run"])
-    own = saved["ranks"][ranks.rank]
-    for name in run.OF_RANK:
-        setattr(run, name, restore(getattr(run, name), own[name]))
-    for name, generator in _generators(run).items():
-        if name in own["generators"]:  # a run may go on with or without a GPU
-            restore(generator, own["generators"][name])
+def _difference(one: Sequence, two: Sequence) -> tuple[str, str]:
+    """Return the first name of which two lists of `_prints` differ, and the run's attribute."""
+    pairs = itertools.zip_longest(one, two, fillvalue=("run", ""))
+    name = next(max(a[0], b[0]) for a, b in pairs if a != b)
+    return name, re.split(r"[.[]", name)[1]
+
+
+def restore_run(run: Any, saved: dict, ranks: Ranks) -> dict:
+    """Load the state of this process from a checkpoint into a new run; return its `initial`."""
+    shared, own = saved["run"], saved["ranks"][ranks.rank]
+    new, nodes = pack(run).writer, [*shared["nodes"], *own["nodes"]]
+    reader = Reader(nodes, new, run.setup.device, own["device"])
+    attributes = shared["attributes"] | own["attributes"]
+    missing = [f"run.{name}" for name in vars(run) if name not in (*run.REBUILT, *attributes)]
+    for name, part in attributes.items():
+        vars(run)[name] = reader.visit(part, f"run.{name}")
+    for name in _generators(run).keys() & own["generators"].keys():  # with or without a GPU
+        reader.visit(own["generators"][name], f"generators.{name}")
+    if saved["script_sha256"] != file_sha256(run.setup.learner.file):
+        missing += reader.gone
+    if missing:
+        raise UserError(f"the script makes {missing[0]}, which the checkpoint does not have")
+    return new.initial

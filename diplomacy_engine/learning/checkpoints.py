@@ -22,7 +22,7 @@ from ..rules.vocabulary import vocabulary
 CHECKPOINT_FORMAT = 1
 MOST_BYTES = 8 * 2**30  # of a file
 MOST_NAMED = 64 * 2**20  # bytes of a checkpoint's dictionary, its tensors apart
-MOST_ITEMS = 1_000_000  # in all dictionaries, lists and tuples of a checkpoint together
+MOST_ITEMS = 5_000_000  # in all dictionaries, lists and tuples of a checkpoint together
 MOST_WEIGHT = 1e6  # a weight beyond is one that learning has blown up
 RENAMED = {  # settings by their names in version 0.4
     "help_others": "cross_support",
@@ -116,11 +116,10 @@ def check_weights(weights: Any, expected: Mapping[str, torch.Tensor]) -> None:
             raise ValueError(f"{name} is of what are not numbers, or beyond {MOST_WEIGHT:,.0f}")
 
 
-def is_sound(
-    weights: Iterable[torch.Tensor], moments: Iterable[Mapping[str, torch.Tensor]]
-) -> bool:
+def is_sound(weights: Iterable[torch.Tensor], moments: Iterable[Mapping[str, Any]]) -> bool:
     """Tell whether weights, and what Adam keeps of each, are numbers that have not blown up."""
-    tensors = (tensor for figures in moments for tensor in figures.values())
+    values = (value for figures in moments for value in figures.values())
+    tensors = (value for value in values if isinstance(value, torch.Tensor))
     return _within(weights, MOST_WEIGHT) and _within(tensors, MOST_MOMENT)
 
 

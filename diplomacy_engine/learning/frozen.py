@@ -29,14 +29,16 @@ def frozen_copy(agent: nn.Module, weights: Mapping[str, torch.Tensor] | None = N
 
 def update_average(average: nn.Module, agent: nn.Module, updates: int, power: float) -> None:
     """Weights after update n count about as n ** power (polynomial decay, Shamir & Zhang 2013).
-    So do running statistics, which then fit them; buffers of whole numbers are the newest."""
+    Buffers are the newest, but those that a module names in `AVERAGED` count as weights do."""
     share = (power + 1) / (power + 1 + updates)
     for mean, new in zip(average.parameters(), agent.parameters(), strict=True):
         mean.lerp_(new.detach(), share)
-    for mean, new in zip(average.buffers(), agent.buffers(), strict=True):
-        if mean.is_floating_point():
-            new = torch.where(mean == new, new, mean.lerp(new, share))  # -inf stays
-        mean.copy_(new)
+    for module, newest in zip(average.modules(), agent.modules(), strict=True):
+        for name, mean in module.named_buffers(recurse=False):
+            new = newest.get_buffer(name)
+            if name in getattr(module, "AVERAGED", ()):
+                new = torch.where(mean == new, new, mean.lerp(new, share))  # -inf stays
+            mean.copy_(new)
 
 
 def settings_of(agent: nn.Module) -> dict[str, Hashable]:

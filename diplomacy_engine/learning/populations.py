@@ -178,16 +178,12 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
 
 def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
     models = {saved["global_step"]: saved["model"]}
-    if "run" in saved:  # else it has no pool, or one of an earlier version
-        pool, own = saved["run"]["pool"], saved["run"]["results"]["duels"]
-        for number, decisions in pool["frozen_at"].items():
-            if number not in own:  # it has joined, as exploiters and other runs' policies do
-                continue
-            checkpoints.check_weights(pool["agents"][number], saved["model"])
-            if type(decisions) is not int:
-                raise ValueError("its pool has impossible ages")
-            if decisions > 0:
-                models.setdefault(decisions, pool["agents"][number])
+    for decisions, model in saved.get("copies", {}).items():
+        checkpoints.check_weights(model, saved["model"])
+        if type(decisions) is not int:
+            raise ValueError("its pool has impossible ages")
+        if decisions > 0:
+            models.setdefault(decisions, model)
     return models
 
 

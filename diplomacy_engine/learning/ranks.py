@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import cache
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,8 @@ class Ranks:
         # Whether a signal has asked one of this machine's processes to stop; torchrun tells each.
         self.stop = ctypes.c_bool() if stop is None else stop
         self._link, self._children = link, []
+        # Of gradients, by the first weight: their last sums, and hooks that see if more is `added`.
+        self._last: dict[int, SimpleNamespace] = {}
 
     @classmethod
     def of_torchrun(cls) -> "Ranks | None":
@@ -273,18 +276,36 @@ class Ranks:
         return np.stack([count, mean, deviation], 2).astype(np.float32)
 
     def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
-        """Make gradients their sums over all ranks; one that there is not counts as 0."""
+        """Make gradients their sums over all ranks, once a step; one that is None counts as 0.
+
+        Raises:
+            TrainingError: a gradient holds a sum already, which would be summed again.
+        """
         learned = [weight for weight in parameters if weight.requires_grad]
         for weight in learned:
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
-        if self._link is None:
+        if self._link is None or not learned:
             return
+        last = self._last.get(id(learned[0]))
+        held = last is not None and any(weight.grad._base is last.sums for weight in learned)
+        if held and (last.added or not last.hooks):
+            raise TrainingError(
+                "`ranks.sum_gradients` has summed these gradients before: call it once before each "
+                "step, after the last backward(), and zero_grad() before the first"
+            )
+        if last is not None and not held:  # cleared by zero_grad(): nothing to watch
+            while last.hooks:
+                last.hooks.pop().remove()
         sums = torch.cat([weight.grad.flatten() for weight in learned])
         self._together(self._link.add, sums)
         parts = sums.split([weight.numel() for weight in learned])
         for weight, part in zip(learned, parts, strict=True):
             weight.grad = part.view_as(weight).to(weight.dtype)
+        if last is None:
+            last = self._last[id(learned[0])] = SimpleNamespace(added=False)
+            last.hooks = [weight.register_hook(_watch(weight, last)) for weight in learned]
+        last.sums, last.touched = sums, set()
 
     def mean_metrics(
         self, parts: Sequence[tuple[float, Mapping[str, torch.Tensor]]]
@@ -350,6 +371,18 @@ class Ranks:
         numbers = [-child.exitcode for child in self._children if (child.exitcode or 0) < 0]
         memory = ", perhaps for lack of memory" * (signal.SIGKILL in numbers)
         return f", killed by {signal.Signals(numbers[0]).name}{memory}" if numbers else ""
+
+
+def _watch(weight: torch.nn.Parameter, last: SimpleNamespace) -> Callable[[torch.Tensor], None]:
+    """Return a hook that sees whether a gradient is added to a sum that has not been cleared."""
+
+    def hook(_: torch.Tensor) -> None:
+        held = weight.grad is not None and weight.grad._base is last.sums
+        if held and id(weight) not in last.touched:  # the first backward() since they were summed
+            last.added |= bool(weight.grad.any())
+        last.touched.add(id(weight))
+
+    return hook
 
 
 def _work(

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -293,9 +293,13 @@ class NoLog(RunLog):
     folder = SimpleNamespace(path="")
 
     def __init__(self, *_: Any):
-        self.clock = Clock()
+        self.clock, self.writer, self.wandb = Clock(), self._Nothing(), None
 
-    evaluations = flush = update = message = close = intact = lambda *_: ""
+    class _Nothing:
+        def __getattr__(self, _: str) -> Callable[..., None]:
+            return lambda *_, **__: None
+
+    evaluations = flush = update = message = close = intact = scalars = lambda *_: ""
 
 
 def near(path: Path) -> Path:

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ __all__ = ["Clock", "Ranks", "RunLog", "Setup", "Stopped", "logs", "main", "run"
 COMPILED = "_orig_mod."  # names of a network's weights begin so where a run has compiled it
 STOPPED = 130  # exit status of a run that has been stopped before its end
 CHANGEABLE = ("total_timesteps", "track", "cuda")  # settings of a run that is resumed
+UNLIKE = (*CHANGEABLE, "processes", "resume", "config", "runs_folder")  # in its checkpoint
 FREE = ("cross_support",)  # settings of a network that may differ from those of --start-from
 
 
@@ -54,6 +55,9 @@ class Setup:
     weights: dict | None = None  # those of --start-from
     saved: dict | None = None  # the checkpoint that is gone on with
     folder: RunFolder | None = None  # where that lies
+    initial: dict = field(
+        default_factory=dict
+    )  # what __init__ of the run makes anew, see object_graph
 
     def policy(self, run: Any) -> dict:
         """Return what a checkpoint of a run has of its policy, the average.
@@ -358,7 +362,13 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
     with _closed_on_failure(folder):
         saved = checkpoint_state.read_newest(folder)
-        check_changes(folder.settings(learner.args_class), args, CHANGEABLE)
+        settings = folder.settings(learner.args_class)
+        check_changes(settings, args, CHANGEABLE)
+        for name, value in vars(settings).items():
+            if name not in UNLIKE and saved["args"].get(name, value) != value:
+                there, here = quoted(saved["args"][name], 20), quoted(value, 20)
+                why = f"{name} is {there} in its checkpoint, and {here} in args.json"
+                raise UserError(f"{folder.path}: cannot be continued: {why}")
         if learner.make_agent:
             learner.agent(saved, folder.checkpoint)  # it computes what was trained
         args, game_map = _with_teams(learner, args, Map(saved["map_facts"], saved["map_name"]))

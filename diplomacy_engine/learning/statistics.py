@@ -9,7 +9,6 @@ from ..constants import NONE
 from ..games.vector_game import StepResult
 from ..rules.map import Map
 from ..scoring.outcomes import Outcomes
-from .checkpoint_state import Stateful
 from .copy_ratings import NOW, copy_ratings
 from .ranks import Sums
 
@@ -33,7 +32,7 @@ def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, f
     return figures
 
 
-class Results(Stateful):
+class Results:
     """What has been counted, and how games went by side: a team, or a power that plays alone."""
 
     REBUILT = ("game_map",)
@@ -120,7 +119,7 @@ class Results(Stateful):
         return figures
 
 
-class Episodes(Stateful):
+class Episodes:
     """Counts episodes, a stream's decisions in one game, and what they are paid by `parts`."""
 
     REBUILT = ("parts",)

@@ -38,8 +38,10 @@ def test_a_decision_pays_for_its_distance_from_the_anchor(anchor, changes):
     numbers = orders[legal.slot_decision, legal.slot_province]
     scored = player.agent.agent.get_action_and_value(obs, legal, order_positions(legal, numbers))
     streams = run.seats.stream[own.game, own.power]
-    nats = run.buffer.logprobs[0, streams] - scored.logprob.detach().numpy()
-    np.testing.assert_allclose(run.buffer.rewards[0, streams], -0.5 * nats, rtol=1e-4, atol=1e-4)
+    nats = run.buffer.transitions["logprobs"][0, streams] - scored.logprob.detach().numpy()
+    np.testing.assert_allclose(
+        run.buffer.transitions["rewards"][0, streams], -0.5 * nats, rtol=1e-4, atol=1e-4
+    )
     assert (np.abs(nats) > 0.1).any()
 
 
@@ -47,7 +49,7 @@ def test_a_decision_pays_for_its_distance_from_the_anchor(anchor, changes):
 def test_a_scheme_s_policy_is_an_anchor(name, trained):
     run = make_run(str(trained(name) / "checkpoint.pt"), map="three")
     run.play(Clock())
-    assert run.buffer.rewards.any()
+    assert run.buffer.transitions["rewards"].any()
 
 
 def test_what_cannot_be_an_anchor_is_named(tmp_path, capsys):

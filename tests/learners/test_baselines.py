@@ -8,7 +8,7 @@ import pytest
 import torch
 from support import self_play
 from support.tables import read_table
-from support.training import LEARNS, differences, load, metrics, refused, train, write_config
+from support.training import LEARNS, load, metrics, refused, train, write_config
 
 import diplomacy_learners.baselines as baselines
 import ppo_selfplay_diplomacy as ppo
@@ -23,7 +23,7 @@ from diplomacy_engine import (
 )
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import checkpoint_state, checkpoints, ops, startup
+from diplomacy_engine.learning import checkpoints, object_graph, ops, startup
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy.files import policy_file
 from diplomacy_engine.rules.state import in_movement
@@ -209,7 +209,7 @@ def test_the_learner_s_movement_decisions_alone_have_another_value():
         kind = dict(zip(decisions.game, in_movement(run.games.state, decisions.game)))
         result, _ = run.play(Clock())
         for stream in np.flatnonzero(run.buffer.count > before):
-            value = run.buffer.values[before[stream], stream]
+            value = run.buffer.transitions["values"][before[stream], stream]
             assert (value == mean) == kind[stream]
             phases.add(bool(kind[stream]))
         rows, _ = ppo.games_over(run, result)
@@ -236,9 +236,11 @@ def test_without_flags_of_its_own_it_plays_as_plain_self_play_bit_for_bit():
         run = make(**settings)
         for _ in range(60):
             play_phase(run)
-        parts = run.buffer, run.seats, run.results.win_share
-        found.append([checkpoint_state.pack(part) for part in parts])
-    assert differences(*found) == []
+        run.parts = run.buffer, run.seats, run.results.win_share
+        nodes = object_graph.Writer(run, "run")
+        nodes.visit(run.parts, "run.parts")
+        found.append([*zip(nodes.names, map(object_graph.node_hash, nodes.finished()))])
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("changes", [TEAM, {"learner_seats": 2}], ids=["team", "alone"])
@@ -272,14 +274,18 @@ def test_a_power_that_is_out_is_paid_at_its_teams_end():
     load_state(games, Game.from_position(LOST).to_state())
     play_phase(run)
     assert not games.outcomes().alive[0, 0]
-    assert buffer.open.tolist() == [True, False] and buffer.rewards[0, 0] == 0
+    assert buffer.open.tolist() == [True, False] and buffer.transitions["rewards"][0, 0] == 0
     here, powers = np.zeros(2, np.int64), np.array([0, 1])
     assert np.ptp(run.values_of(here, powers)) == 0  # where a cut comes, the living one's stands
     # The army of ITALY stays in Rome: 4 of 5 squares belong to the team at the end of 1906.
     for _ in range(2):
         ppo.pay_learner(run, games.step(games.new_orders()))
-    assert buffer.rewards[0, 0] == pytest.approx(4 / 5)
-    assert not buffer.open.any() and buffer.ends[0, 0] and buffer.next_values[0, 0] == 0
+    assert buffer.transitions["rewards"][0, 0] == pytest.approx(4 / 5)
+    assert (
+        not buffer.open.any()
+        and buffer.transitions["ends"][0, 0]
+        and buffer.transitions["next_values"][0, 0] == 0
+    )
     assert (seats.stream[0] == [0, 1, NONE]).all()
 
 
@@ -308,7 +314,10 @@ def test_a_partners_game_is_the_learners():
     assert not games.outcomes().alive[0, 0]
     assert play_phase(run)["games"] == 0
     last = play_phase(run)  # the end of 1906: 4 of 5 squares are the team's
-    assert buffer.rewards[0, stream] == pytest.approx(4 / 5) and buffer.ends[0, stream]
+    assert (
+        buffer.transitions["rewards"][0, stream] == pytest.approx(4 / 5)
+        and buffer.transitions["ends"][0, stream]
+    )
     assert last["games"] == 1 and last["win"] == 1
     assert last["side_games"].tolist() == [1, 0] and last["side_wins"].tolist() == [1, 0]
 
@@ -319,7 +328,7 @@ def test_all_in_one_team_learn_together_and_are_evaluated_apart(tmp_path, capsys
     assert (run.seats.stream != NONE).all()
     for _ in range(8):
         play_phase(run)
-    paid = run.buffer.rewards.sum(0).reshape(4, 3)
+    paid = run.buffer.transitions["rewards"].sum(0).reshape(4, 3)
     assert (paid == paid[:, :1]).all() and (paid > 0).any()
     few = {"total_timesteps": 60, "map": "three", "max_years": 4}
     folder = train(tmp_path / "runs", script=baselines, **few, **together)

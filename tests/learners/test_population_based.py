@@ -133,15 +133,13 @@ def test_pauses_and_ranks_change_nothing(members, tmp_path, monkeypatch):
 def test_a_member_takes_over(members):
     better, worse, third = members
     stand, before, curve = better.stand(), worse.stand(), metrics(worse.folder)
-    settings, own = {"learning_rate": 7e-4, "reward": "score=0.5"}, load(worse.folder)
+    settings = {"learning_rate": 7e-4, "reward": "score=0.5"}
     varied = pbt.Member(worse.home, 1, worse.args, worse.settings | settings)
     varied.take_over(worse.folder / "checkpoint.pt")  # its own: nothing happens
     assert not (worse.home / "exploits.jsonl").exists()
     varied.take_over(better.folder / "checkpoint.pt")
     theirs, found = load(better.folder), load(worse.folder)
     assert all(torch.equal(found["model"][name], w) for name, w in theirs["model"].items())
-    for name in ("generators", "rng"):  # it draws what it would have drawn
-        assert str(found["ranks"][0][name]) == str(own["ranks"][0][name])
     (note,) = map(json.loads, (worse.home / "exploits.jsonl").read_text().splitlines())
     assert (note["member"], note["from"]) == (1, 0)
     assert note["score"] == before["score"] and note["score_from"] == stand["score"]

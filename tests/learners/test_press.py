@@ -246,8 +246,10 @@ def test_a_broken_word_is_counted_and_has_a_price():
     free, priced = played(0), played(2)
     words, kept = (getattr(free.press.tally, name).sum() for name in ("words", "words_kept"))
     assert 0 < kept < words and figures(free)["kept"] == pytest.approx(kept / words)
-    paid = free.buffer.rewards - priced.buffer.rewards
-    assert np.array_equal(free.buffer.row, priced.buffer.row) and set(np.unique(paid)) <= {0, 2, 4}
+    paid = free.buffer.transitions["rewards"] - priced.buffer.transitions["rewards"]
+    assert np.array_equal(free.buffer.transitions["row"], priced.buffer.transitions["row"]) and set(
+        np.unique(paid)
+    ) <= {0, 2, 4}
     assert paid.sum() == 2 * (words - kept)
     again, broken = played(0, 0), free.press.tally.broken_year
     again.games.restore(free.games.snapshot())

@@ -98,8 +98,10 @@ def with_buffers(mean: float, count: int) -> torch.nn.Module:
     return agent
 
 
-def test_the_average_takes_running_statistics():
+@pytest.mark.parametrize(("names", "mean"), [((), 4.0), (("mean",), 3.0)])
+def test_the_average_takes_the_newest_buffers_or_averages_those_named(names, mean, monkeypatch):
+    monkeypatch.setattr(Agent, "AVERAGED", names, raising=False)
     average = frozen.frozen_copy(with_buffers(100.0, 0))
     for updates, agent in enumerate((with_buffers(1.0, 3), with_buffers(4.0, 7))):
         frozen.update_average(average, agent, updates, 1.0)
-    assert average.mean.tolist() == pytest.approx([3.0, -torch.inf]) and average.count == 7
+    assert average.mean.tolist() == pytest.approx([mean, -torch.inf]) and average.count == 7

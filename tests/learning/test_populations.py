@@ -134,14 +134,10 @@ def test_a_run_whose_pool_cannot_be(trained, tmp_path):
     run = shutil.copytree(trained(), tmp_path / "run")
     saved = torch.load(run / "checkpoint.pt", weights_only=True)
     assert len(pop.policies_of_run(run, 3)) == 3
-    number = max(saved["run"]["pool"]["agents"])
-    pool = saved["run"]["pool"]
-    weights = pool["agents"][number]
-    pool["agents"][number + 1], pool["frozen_at"][number + 1] = weights, 7  # of an exploiter
-    torch.save(saved, run / "checkpoint.pt")
-    ages = [policy.decisions for policy in pop.policies_of_run(run, 1000)]
-    assert pool["frozen_at"][number] in ages and 7 not in ages
-    pool["agents"][number] = weights | {"score.weight": torch.zeros(1, 3)}
+    copies = saved["copies"]
+    decisions = max(copies)
+    assert decisions in [policy.decisions for policy in pop.policies_of_run(run, 1000)]
+    copies[decisions] |= {"score.weight": torch.zeros(1, 3)}
     torch.save(saved, run / "checkpoint.pt")
     with pytest.raises(UserError, match=r"the shape of score\.weight"):
         pop.policies_of_run(run, 3)

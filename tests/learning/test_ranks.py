@@ -110,6 +110,27 @@ def test_a_step_is_that_of_the_whole_minibatch(share):
         assert same == pytest.approx(figures, rel=1e-4, abs=1e-6)
 
 
+@pytest.mark.parametrize("to_none", [True, False])
+def test_gradients_are_summed_once_a_step(to_none):
+    def work(ranks: Ranks):
+        weight, other = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+        optimizer = torch.optim.SGD([weight, other], 0.1)
+        for step in range(3):
+            optimizer.zero_grad(set_to_none=to_none)
+            for part in range(2):
+                (weight * (ranks.rank + 10 * part + 100 * step)).sum().backward()
+            ranks.sum_gradients([weight, other])
+            ranks.sum_gradients([torch.nn.Parameter(torch.ones(1))])  # of another network
+            assert weight.grad.tolist() == [22 + 400 * step] * 2 and not other.grad.any()
+            optimizer.step()
+        weight.sum().backward()
+        with pytest.raises(TrainingError, match="once before each step"):
+            ranks.sum_gradients([weight, other])
+        return True
+
+    assert together(work) == [True, True]
+
+
 def test_buffers_become_those_of_all():
     def work(ranks: Ranks):
         agent = torch.nn.BatchNorm1d(2)

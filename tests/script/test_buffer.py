@@ -5,6 +5,7 @@ import pytest
 from support.experience import assert_same_experience, make_experience
 from support.self_play import SlowStream, slow_advantages, take_batch
 
+import ppo_selfplay_diplomacy as ppo
 from ppo_selfplay_diplomacy import Buffer
 
 
@@ -73,3 +74,14 @@ def test_buffer_equals_plain_lists(seed):
     if buffer.count.any():
         take_and_compare()
     assert sorted(emitted) == list(range(made)) and carried > 0
+
+
+def test_a_column_of_ones_own_is_carried_over(monkeypatch):
+    columns = np.dtype([*ppo.TRANSITION.descr, ("bonus", np.float32)])
+    monkeypatch.setattr(ppo, "TRANSITION", columns)
+    buffer, none = Buffer(2, 3), np.zeros(3, np.float32)
+    buffer.add(np.arange(3), make_experience(np.arange(3)), none, none)
+    buffer.transitions["bonus"][0] = 1, 2, 3
+    buffer.close(np.array([1]), 0.0)
+    take_batch(buffer, 1.0, 1.0)
+    assert buffer.transitions["bonus"][0].tolist() == [1, 0, 3]

@@ -56,7 +56,7 @@ def test_attention_trains_and_plays(train):
 
 @pytest.mark.slow
 def test_curiosity_pays_learns_and_is_kept(train):
-    text = before(SCRIPT, "class Run(Stateful):\n", CURIOSITY + "\n\n")
+    text = before(SCRIPT, "class Run:\n", CURIOSITY + "\n\n")
     average = "        self.average = "
     text = replaced(text, average, MADE + average)
     text = before(text, "    buffer.pay(streams, rewards)\n", PAID)

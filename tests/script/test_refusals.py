@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from support.tables import read_table
-from support.training import REPOSITORY, files, load, refused, train, write_config
+from support.training import REPOSITORY, files, refused, train, write_config
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, load_map
@@ -92,7 +92,7 @@ def test_processes_take_memory(monkeypatch):
 
 
 def edit(run: Path, change) -> None:
-    saved = load(run)
+    saved = torch.load(run / "checkpoint.pt", weights_only=True)
     change(saved)
     torch.save(saved, run / "checkpoint.pt")
 
@@ -108,7 +108,7 @@ DAMAGES = {
     "unknown setting": (lambda run: write_args(run, num_env=3), ("args.json: num_env: unknown",)),
     "range": (lambda run: write_args(run, gamma=1.5), ("args.json: gamma: ",)),
     "other games": (lambda run: write_args(run, num_envs=16), ("cannot be continued",)),
-    "other network": (lambda run: write_args(run, hidden=24), ("cannot be continued", "size")),
+    "other network": (lambda run: write_args(run, hidden=24), ("cannot be continued", "hidden")),
     "processes": (
         lambda run: write_args(run, processes=1000),
         ("of 1 processes", "1000", "--nproc_per_node=1"),
@@ -116,7 +116,7 @@ DAMAGES = {
     "no checkpoint": (lambda run: (run / "checkpoint.pt").unlink(), ("has no checkpoint.pt",)),
     "format": (lambda run: edit(run, lambda saved: saved.update(run_format=3)), ("--start-from",)),
     "missing part": (
-        lambda run: edit(run, lambda saved: saved["run"].pop("optimizer")),
+        lambda run: edit(run, lambda saved: saved["run"]["attributes"].pop("optimizer")),
         ("cannot be continued", "optimizer"),
     ),
     "script": (

@@ -249,7 +249,7 @@ def test_transitions_equal_a_slow_reference(monkeypatch, learner_seats, year_lim
         assert run.buffer.count[number] == count
         assert run.buffer.open[number] == (stream.open is not None)
         done = len(stream.closed)
-        assert (run.buffer.closed[:, number] == (np.arange(400) < done)).all()
+        assert (run.buffer.transitions["closed"][:, number] == (np.arange(400) < done)).all()
         for name, key in (
             ("rewards", "reward"),
             ("values", "value"),

@@ -11,13 +11,16 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 import torch
 from support.tables import read_text
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import BoardViews, Decisions
 from diplomacy_engine.learning import settings, startup
+from diplomacy_engine.learning.experience import Experience
 
 torch.set_num_threads(1)  # as a run does
 REPOSITORY = Path(__file__).parents[2]
@@ -25,6 +28,7 @@ REPOSITORY = Path(__file__).parents[2]
 RUNS = tomllib.loads(read_text(__file__, "runs.toml"))
 TINY, LEARNS = RUNS["tiny"], RUNS["learns"]
 SETTINGS = {name: RUNS[name] for name in ("plain", "rich")}
+NAMED = (ppo.Seats, Experience, Decisions, BoardViews)  # named tuples in a checkpoint
 STOPPED = 130  # exit status of a run that was stopped before its end
 
 
@@ -76,7 +80,67 @@ def resume(run: Path, *flags: str, script: ModuleType = ppo) -> int:
 
 
 def load(run: Path) -> dict:
-    return torch.load(run / "checkpoint.pt", weights_only=True)
+    """Return the checkpoint of a run; `run` and `ranks` hold attributes by name, see `opened`."""
+    return opened(torch.load(run / "checkpoint.pt", weights_only=True))
+
+
+def opened(saved: dict) -> dict:
+    """Return a checkpoint with dictionaries in place of objects, and of modules their weights."""
+    shared, ranks = saved["run"], []
+    for own in saved["ranks"]:
+        nodes, views = [*shared["nodes"], *own["nodes"]], {}
+        ranks.append({name: _view(part, nodes, views) for name, part in own["attributes"].items()})
+        ranks[-1]["generators"] = _view(own["generators"], nodes, views)
+    run = {name: _view(part, nodes, views) for name, part in shared["attributes"].items()}
+    return saved | {"run": run, "ranks": ranks}
+
+
+def _view(part, nodes: list, views: dict):
+    """Return the value of a part of a node of object_graph.py."""
+    if isinstance(part, dict):
+        return {name: _view(value, nodes, views) for name, value in part.items()}
+    if isinstance(part, list):
+        return [_view(value, nodes, views) for value in part]
+    if type(part) is not tuple:
+        return part
+    if part[0] not in views:
+        views[part[0]] = ()  # of what holds itself
+        views[part[0]] = _node_view(nodes[part[0]], nodes, views)
+    return views[part[0]]
+
+
+def _node_view(node: tuple, nodes: list, views: dict):
+    kind, *about = node
+    if kind == "tensor":
+        return about[0]
+    if kind == "array":
+        array = about[0].numpy().view(np.lib.format.descr_to_dtype(about[1]))[..., 0]
+        columns = {name: torch.from_numpy(array[name].copy()) for name in array.dtype.names or ()}
+        return columns or torch.from_numpy(array.copy())
+    if kind == "compiled":
+        module = _view(about[0], nodes, views)
+        return {f"_orig_mod.{name}": weight for name, weight in module.items()}
+    if kind != "object":
+        return node
+    state, items, pairs = about[3:]
+    if pairs is not None:
+        view = [(_view(key, nodes, views), _view(value, nodes, views)) for key, value in pairs]
+        return {n if isinstance(k, torch.Tensor) else k: v for n, (k, v) in enumerate(view)}
+    if items is not None:
+        return _view(items, nodes, views)
+    if state is None:  # a tuple
+        name, fields = nodes[about[0][0]][-1], _view(about[2], nodes, views)
+        if name in ("tuple", "frozenset"):
+            return fields[0]
+        named = {kind.__name__: kind._fields for kind in NAMED}.get(name)
+        return dict(zip(named, fields)) if named else fields
+    state = _view(state, nodes, views)
+    if isinstance(state, dict) and state.keys() & {"_parameters", "_modules"}:
+        weights = state.get("_parameters", {}) | state.get("_buffers", {})
+        for name, module in state.get("_modules", {}).items():
+            weights |= {f"{name}.{part}": weight for part, weight in module.items()}
+        return {name: weight for name, weight in weights.items() if weight is not None}
+    return state
 
 
 def is_clock(name: str) -> bool:
