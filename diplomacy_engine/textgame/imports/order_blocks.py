@@ -174,7 +174,7 @@ def read_report(game_map: Map, text: str) -> Report:
         if len(raw) > _MOST_OF_A_LINE:
             raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
         for line in _more_powers(game_map).split(_plain(game_map, raw)):
-            if _words(line):
+            if _words(line := _LIKE.idle_units.sub("", line)):
                 reader.read(number, line, marked=raw.lstrip().startswith("#"))
     return Report(reader.entries, reader.remarks)
 
@@ -259,6 +259,7 @@ def _labelled(game_map: Map, line: Entry, label: str) -> Iterator[tuple[str, str
     for part in itertools.chain.from_iterable(parts):
         centers = _LIKE.centers.match(part)
         text = (centers[1] if centers else part).lstrip("" if winter else _DASHES)
+        text = _LIKE.idle_units.sub("", text)
         kind = notation.order_kind(game_map, text)
         result = kind == NONE and (notation.is_result(text) or told_retreat(game_map, f"({text})"))
         if result and last and not winter:
