@@ -37,9 +37,8 @@ from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import evaluations, frozen, ops, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
 from diplomacy_engine.learning.checkpoint_state import check_learned, optimizers, save, weight_hash
-from diplomacy_engine.learning.evaluations import Evaluation, Seeds
+from diplomacy_engine.learning.evaluations import Evaluation
 from diplomacy_engine.learning.experience import Batch, Experience
-from diplomacy_engine.learning.players import load_opponent
 from diplomacy_engine.learning.startup import Clock, Ranks, RunLog, Setup, Stopped
 
 Count = Annotated[int, Meta(ge=1, le=10**9)]
@@ -160,7 +159,7 @@ class Agent(nn.Module):
         self.inputs = inputs = BoardInputs(game_map)  # turns boards and orders into tensors
         self.autoregressive, self.cross_support = autoregressive, cross_support
         self.province_features = nn.Embedding(inputs.num_features, hidden)
-        self.global_features = layer_init(nn.Linear(inputs.num_globals, hidden))
+        self.global_features = layer_init(ops.Linear(inputs.num_globals, hidden))
 
         def layers(std: float = 2**0.5, bias: bool = True) -> nn.ModuleList:
             linears = (ops.Linear(hidden, hidden, bias) for _ in range(num_layers))
@@ -183,7 +182,7 @@ class Agent(nn.Module):
         nn.init.zeros_(relations)  # how it relates to orders given to earlier units
         self.score = layer_init(nn.Linear(hidden, 1, bias=False), 0.1)
         first = layer_init(ops.Linear(3 * hidden, hidden))
-        self.critic = nn.Sequential(first, nn.ReLU(), layer_init(nn.Linear(hidden, 1), 1.0))
+        self.critic = nn.Sequential(first, nn.ReLU(), layer_init(ops.Linear(hidden, 1), 1.0))
 
     def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
         """Return all that the policy sees of games `rows` (D,) as `powers` (D,)."""
@@ -223,7 +222,7 @@ class Agent(nn.Module):
     def get_action(self, codes: Codes, orders: Orders, noise=None, temperature=None) -> Action:
         """Sample orders of D decisions unit by unit, or score `orders.picked` if it is set.
 
-        Gumbel `noise` (N,) and `temperature` (D,) are float32; None: drawn here, and 1.
+        Gumbel `noise` (N,), `ops.sample_noise`, and `temperature` (D,), None: 1, are float32.
         """
         tables = self.order_tables(codes, orders)
         if orders.picked is None:
@@ -260,7 +259,7 @@ class OpponentPool:
 
     def __init__(self, args: Args, game_map: Map):
         self.args = args
-        bots = [load_opponent(name, game_map) for name in args.pool_bots]
+        bots = [engine.load_player(name, game_map=game_map) for name in args.pool_bots]
         self.bots = dict(enumerate(bots, LEARNER + 1))
         self.copies: list[int] = []  # that new games sample from, oldest first
         self.agents: dict[int, Agent] = {}  # by number; older ones, too, while a game has them
@@ -303,9 +302,8 @@ class OpponentPool:
             members = np.where(rng.random(shape) < self.args.pool_bot_prob, bots, members)
         return members
 
-    def act(self, members: np.ndarray, obs, decisions, temperature) -> np.ndarray:
+    def act(self, members: np.ndarray, obs, decisions, noise, temperature) -> np.ndarray:
         """Return orders (S,) that copies `members` (D,), ascending, sample for D decisions."""
-        noise = ops.sample_noise(decisions)
         return frozen.act(self.agents, members, obs, decisions, noise, temperature)
 
     def record(self, games: np.ndarray, score: np.ndarray) -> None:
@@ -600,7 +598,7 @@ class Run:
 
         # The learner.
         own = self.agent.legal_orders(games, decisions.take(members == LEARNER))
-        obs, noise = self.observe(self.agent, own), ops.sample_noise(own)
+        obs, noise = self.observe(self.agent, own), ops.sample_noise(games, own)
         with clock("inference"), torch.no_grad():
             action = self.agent.get_action_and_value(obs, own, noise=noise)
         games.write_orders(orders, own, engine.order_numbers(own, action.chosen))
@@ -611,8 +609,9 @@ class Run:
         rows = rows[members[rows].argsort(kind="stable")]
         theirs = decisions.take(rows)
         theirs, obs = frozen.ask(pool.agents, members[rows], games, theirs, self.observe)
+        noise, temperature = ops.sample_noise(games, theirs), seats.temperature[seat][rows]
         with clock("inference"):
-            chosen = pool.act(members[rows], obs, theirs, seats.temperature[seat][rows])
+            chosen = pool.act(members[rows], obs, theirs, noise, temperature)
         games.write_orders(orders, theirs, engine.order_numbers(theirs, chosen))
 
         # Bots, and powers that begin with random orders.
@@ -636,12 +635,12 @@ class Run:
         if last:
             games |= evaluations.against_searches(args, game_map, log)
 
-        def play(bot: str, seeds: Seeds, part: tuple[int, int]) -> Evaluation:
+        def play(bot: str, seed: int, part: tuple[int, int]) -> Evaluation:
             make_player = self.setup.learner.make_player
-            player = make_player(self.average, "learner", seeds.player, settings=vars(args))
-            opponent = engine.load_player(bot, game_map=game_map, seed=seeds.opponent)
+            player = make_player(self.average, "learner", settings=vars(args))
+            opponent = engine.load_player(bot, game_map=game_map)
             settings = evaluations.match_settings(args, player, log) | options
-            settings |= {"num_games": games[bot], "part": part, "seed": seeds.games}
+            settings |= {"num_games": games[bot], "part": part, "seed": seed}
             return engine.evaluate_player(game_map.contested(), player, opponent, **settings)
 
         reports = evaluations.on_all_ranks(play, games, (args.seed, self.step), ranks)

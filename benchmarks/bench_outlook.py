@@ -33,7 +33,7 @@ def main() -> None:
     args = flags.parse_args()
     names, rng = policies_of(args.map), np.random.default_rng(args.seed)
     games = VectorGame(args.map, args.games, args.seed, threads=1, auto_reset=False)
-    players = [load_player(one, game_map=games.map, seed=args.seed, careful=True) for one in names]
+    players = [load_player(one, game_map=games.map, careful=True) for one in names]
     seats = np.array([np.resize(rng.permutation(len(names)), 7) for _ in range(args.games)])
     asked, phases = games.spare(args.games), np.zeros(args.games, int)
     while (games.state.end == RUNNING).any():

@@ -86,8 +86,8 @@ def train(args: Args, reward: str, seed: int) -> Path:
 
 def play(checkpoint: Path, bot: str, games: int, map_name: str) -> dict:
     """Return the mean of each figure in games of a checkpoint against copies of a bot."""
-    player = load_player(checkpoint, seed=1)
-    report = evaluate_player(map_name, player, load_player(bot, seed=2), games, seed=1, threads=1)
+    player = load_player(checkpoint)
+    report = evaluate_player(map_name, player, load_player(bot), games, seed=1, threads=1)
     mine, (values, _) = report.seats == 0, report.figures()
     tie = values["most_centers"] - values["win"]
     figures = {"win": values["win"], "tie": tie, "lead": lead(report.outcomes.centers)}

@@ -28,6 +28,7 @@ import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import BoardViews, Decisions, VectorGame
 from diplomacy_engine.games.decisions import ragged_rows
+from diplomacy_engine.games.draws import phase_seeds
 from diplomacy_engine.games.observation import NUM_BOARD_FEATURES
 from diplomacy_engine.learning import frozen, ops, registry, startup
 from diplomacy_engine.learning.boards import Boards, Codes, Orders, on_device
@@ -35,7 +36,7 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy.player import PolicyPlayer
-from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
+from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.players.search.leaves import Critic, Leaves
 from diplomacy_engine.rules.state import Salt, in_movement
 from diplomacy_learners._teams import TeamArgs, TeamRun
@@ -247,9 +248,9 @@ class Central(Extended):
 
 
 def make_player(
-    agent: nn.Module, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
+    agent: nn.Module, name: str, greedy: bool = False, settings: dict | None = None
 ) -> PolicyPlayer:
-    player = policy_player(agent, name, seed, greedy, settings)
+    player = policy_player(agent, name, greedy, settings)
     if isinstance(agent, Central):  # a player does not see what other powers order
         alone = partial(agent.get_action_and_value, alone=True)
         names = "inputs", "observe", "legal_orders", "get_value"
@@ -267,9 +268,9 @@ class Policies(OpponentPool):
         beaten = wanted is not None and games >= FREEZE_GAMES and score >= wanted * games
         return beaten or super().is_due(global_step)
 
-    def act(self, copies: np.ndarray, obs, decisions, temperature) -> np.ndarray:
+    def act(self, copies: np.ndarray, obs, decisions, noise, temperature) -> np.ndarray:
         if self.args.scheme != "independent":
-            return super().act(copies, obs, decisions, temperature)
+            return super().act(copies, obs, decisions, noise, temperature)
         each = len(self.agents[self.copies[0]].powers)
         networks = {
             number * each + power: network
@@ -286,7 +287,7 @@ class Policies(OpponentPool):
             key[order],
             obs.take(order),
             sorted_decisions,
-            ops.sample_noise(sorted_decisions),
+            noise[ragged_rows(decisions.order_start[slots], sorted_decisions.order_start)],
             temperature[order],
         )
         return chosen

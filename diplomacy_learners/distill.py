@@ -206,8 +206,8 @@ def learn(
 
 
 def evaluate(args: Args, agent: Agent, game_map: Map, seed: int, trained: dict) -> dict[str, float]:
-    player = policy_player(agent, "distilled", seed, settings=trained)
-    bot = load_player(args.eval_bot, game_map=game_map, seed=seed + 1)
+    player = policy_player(agent, "distilled", settings=trained)
+    bot = load_player(args.eval_bot, game_map=game_map)
     rules = {"seed": seed, "threads": args.threads}
     result = evaluate_player(game_map, player, bot, args.eval_games, **rules).result()
     names = "solo", "win", "sum_of_squares"
@@ -228,13 +228,13 @@ def run(args: Args) -> int:
     rng = np.random.default_rng(args.seed)
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
 
-    def players(teacher: Agent, seed: int) -> tuple[PolicyPlayer, Player, list[Player]]:
-        policy = policy_player(teacher, "policy", seed, settings=trained)
+    def players(teacher: Agent) -> tuple[PolicyPlayer, Player, list[Player]]:
+        policy = policy_player(teacher, "policy", settings=trained)
 
         def load(spec: PlayerSpec) -> Player:
             if spec.text in ("self", "policy"):
                 return policy
-            return load_player(spec, game_map=game_map, seed=seed + 1)
+            return load_player(spec, game_map=game_map)
 
         others = [load(parse_player(name)) for name in args.against]
         search = parse_player(f"{args.search}:policy")
@@ -242,14 +242,14 @@ def run(args: Args) -> int:
             raise UserError(f"--search {args.search!r:.60} is not a search, such as fast")
         return policy, make_search(search, load), others
 
-    players(agent, 0)  # says what is wrong before a folder is made
+    players(agent)  # says what is wrong before a folder is made
     load_player(args.eval_bot, game_map=game_map)
     folder = RunFolder.create(args, game_map.name, "distill", __file__)
     print(f"run folder: {folder.path}", flush=True)
     log, decisions, begun = SummaryWriter(str(folder.path)), 0, time.monotonic()
     for number in range(1, args.rounds + 1):
         seed = int(rng.integers(2**62))
-        policy, player, others = players(frozen_copy(agent), seed)
+        policy, player, others = players(frozen_copy(agent))
         lessons = []
         for part, years in enumerate(args.max_years):
             count = -(-args.games // len(args.max_years))

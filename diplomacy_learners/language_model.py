@@ -53,7 +53,6 @@ from diplomacy_engine.learning.run_log import RunLog, start_wandb
 from diplomacy_engine.learning.signals import Stopped, StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
-from diplomacy_engine.players.advice import seed_player
 from diplomacy_engine.players.protocols import Player
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
@@ -171,15 +170,15 @@ class Opponents(NamedTuple):
     seats: np.ndarray  # (P,) int64, which of them plays each power that the model does not
 
 
-def make_model(args: Args, game_map: Map, seed: int = 0) -> LanguageModel:
+def make_model(args: Args, game_map: Map) -> LanguageModel:
     names = "model", "prompt", "history", "temperature", "batch"
     shared = {name: getattr(args, name) for name in names}
     settings = LanguageSettings(constraint="trie", **shared)
     if args.model == "tiny":
         network, tokenizer = make_tiny_model(game_map, args.seed)
-        model = LanguageModel(network.to(args.device), tokenizer, settings, seed)
+        model = LanguageModel(network.to(args.device), tokenizer, settings)
     else:
-        model = load_language_model(settings, args.device, seed)
+        model = load_language_model(settings, args.device)
     if args.lora:
         if importlib.util.find_spec("peft") is None:
             raise UserError("--lora needs the package peft: pip install '.[llm]'")
@@ -242,23 +241,20 @@ def load_opponents(args: Args, game_map: Map) -> Opponents:
 
 
 def seeds_of(args: Args, step: int) -> list[int]:
-    """Return the seeds of a step: of games, positions, draws, minibatches, evaluation, and the bots
-    there. All that is random in a step comes from them: a resumed run needs no generator's state.
-    """
-    return np.random.SeedSequence([args.seed, step]).generate_state(6, np.uint64).tolist()
+    """Return the seeds of a step: of games, positions, minibatches and evaluation. All that is
+    random in a step comes from them: a resumed run needs no generator's state."""
+    return np.random.SeedSequence([args.seed, step]).generate_state(4, np.uint64).tolist()
 
 
 def play_groups(
     args: Args, player: LocalPlayer, opponents: Opponents, game_map: Map, step: int
 ) -> tuple[list[Sample], dict[str, float], Kept]:
     """Play the groups of a step; return what there is to learn, figures, and what to keep."""
-    seed, seed_of_positions, seed_of_draws = seeds_of(args, step)[:3]
+    seed, seed_of_positions = seeds_of(args, step)[:2]
     rows = args.groups * (1 + args.copies)
     games = VectorGame(game_map, rows, seed, threads=args.threads, auto_reset=False)
     random_beginnings(games, args.warm_up, seed_of_positions, args.opening_share)
     players = [player, *opponents.players]
-    for number, one in enumerate(players):
-        seed_player(one, seed_of_draws // 2 + number)
     mine = learning_powers(args, game_map, step)
     seats = 1 + opponents.seats
     seats[mine] = 0
@@ -323,7 +319,7 @@ def learn(
     of a minibatch is the mean over its choices, however many a reply has."""
     if not samples:
         return {}
-    rng = np.random.default_rng(seeds_of(args, step)[3])
+    rng = np.random.default_rng(seeds_of(args, step)[2])
     weight = args.kl_coef * min(1.0, step / max(1, args.kl_warm_up))
     weights = list(learned_weights(model.network).values())
     figures = []
@@ -408,14 +404,13 @@ class Run:
     def evaluate(self, bot: str, stop: StopSignals) -> Evaluation:
         args = self.args
         self.model.clock = Clock()
-        seed, seed_of_bot = (seed // 2 for seed in seeds_of(args, self.step)[4:])
-        self.model.generator.manual_seed(seed)
+        seed = seeds_of(args, self.step)[3] // 2
         player = LocalPlayer("model", self.model.settings, self.model)
         player.keep = args.capture_games
         report = evaluate_player(
             self.game_map,
             player,
-            load_player(bot, game_map=self.game_map, seed=seed_of_bot),
+            load_player(bot, game_map=self.game_map),
             args.eval_games,
             samples=args.capture_games,
             progress=stop.check,
@@ -471,13 +466,13 @@ def take_weights(model: LanguageModel, saved: dict) -> None:
 
 
 def load_checkpoint_player(
-    saved: dict, path: str | Path, greedy: bool = False, seed: int = 0, device: str = "cpu"
+    saved: dict, path: str | Path, greedy: bool = False, device: str = "cpu"
 ) -> LocalPlayer:
     """Return the model of a checkpoint as a player; what the run began with is where it was."""
     with checkpoints.fitting(path, __file__):
         args = convert(Args, saved["args"], f"{path}: args")
         game_map = checkpoints.map_of(saved, path)
-        model = make_model(replace(args, device=device), game_map, seed)
+        model = make_model(replace(args, device=device), game_map)
         take_weights(model, saved)
     model.network.requires_grad_(False)
     return LocalPlayer(str(path), model.settings, model, greedy)

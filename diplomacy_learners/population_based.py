@@ -214,7 +214,7 @@ class Member:
         """
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
-        player = registry.load_player(self.folder / CHECKPOINT, seed=args.seed)
+        player = registry.load_player(self.folder / CHECKPOINT)
         members = load_members(population, threads=1)
         rules = {"seed": args.seed, "threads": 1}
         stands = rank_player(population, player, members, args.eval_population, **rules)

@@ -34,7 +34,7 @@ from diplomacy_engine.learning.experience import Experience
 from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.startup import Clock
-from diplomacy_engine.press.negotiators.policies import OfferingPlayer, WishingPlayer
+from diplomacy_engine.press.negotiators.policies import OfferingPlayer, WishingPlayer, talk_noise
 from diplomacy_engine.press.press import Press, PressRules
 from diplomacy_engine.press.talk_views import (
     SLOTS,
@@ -44,6 +44,7 @@ from diplomacy_engine.press.talk_views import (
     TalkViews,
     who_can_answer,
 )
+from diplomacy_engine.rules.state import Salt
 from diplomacy_learners._offer_round import OfferRound
 from diplomacy_learners._talk_counts import OfferCounts, TalkEpisodes, WishCounts
 from diplomacy_learners._teams import TeamArgs, TeamRun
@@ -387,7 +388,8 @@ class TalkRun(TeamRun):
         keeps = talk["keeps"] = np.full(self.seats.member.shape, NONE, np.int8)
         bound = decisions.take(press.deals.dealt.any(2)[decisions.game, decisions.power])
         for agent, game, power in speakers(self, bound):
-            obs, noise = self.view_talk(agent, game, power), torch.rand(len(game)).numpy()
+            obs = self.view_talk(agent, game, power)
+            noise = talk_noise(self.games, game, power, Salt.KEEPS, 1)[:, 0]
             with clock("inference"):
                 keeps[game, power], logprob = agent.sample_keeps(obs, noise)
             talk["talk_logprob"][game, power] += logprob
@@ -439,7 +441,8 @@ def hold_wishes(press: Press, run: TalkRun, decisions: Decisions, clock: Clock) 
     logprob = np.zeros(able.shape, np.float32)
     for agent, game, power in speakers(run, talking):
         others = able[game] & (powers != power[:, None])
-        obs, noise = agent.observe(games, game, power), torch.rand(others.shape).numpy()
+        obs = agent.observe(games, game, power)
+        noise = talk_noise(games, game, power, Salt.WISHES, len(powers))
         obs = run.kind.views.of(obs, len(powers), breaches=breaches[game, power])
         with clock("inference"):
             wish[game, power], logprob[game, power] = agent.sample_talk(obs, others, noise)
@@ -461,7 +464,7 @@ def hold_offers(press: Press, run: TalkRun, decisions: Decisions, clock: Clock) 
         question = offers.question(game, power)
         obs = agent.observe(games, game, power)
         obs = run.kind.views.of(obs, games.num_powers, breaches=breaches[game, power])
-        noise = torch.rand(len(game), 1 + games.num_powers).numpy()
+        noise = talk_noise(games, game, power, Salt.OFFERS, 1 + games.num_powers)
         with clock("inference"):
             reply = agent.sample_talk(obs, *question, noise)
         offers.note(game, power, *reply)
@@ -487,10 +490,6 @@ class TalkingAgentNetwork(AgentNetwork):
         self.binding = agent.binding
         self.sample_talk, self.sample_keeps = agent.sample_talk, agent.sample_keeps
 
-    @staticmethod
-    def sample_noise(shape: tuple[int, ...], generator: torch.Generator) -> np.ndarray:
-        return torch.rand(shape, generator=generator).numpy()
-
 
 class Kind(NamedTuple):
     agent: type[TalkingAgent]
@@ -515,15 +514,10 @@ def make_agent(options: dict, game_map: engine.Map) -> TalkingAgent:
 
 
 def make_player(
-    agent: TalkingAgent,
-    name: str,
-    seed: int = 0,
-    greedy: bool = False,
-    settings: dict | None = None,
+    agent: TalkingAgent, name: str, greedy: bool = False, settings: dict | None = None
 ) -> WishingPlayer:
     (player,) = (kind.player for kind in KINDS.values() if isinstance(agent, kind.agent))
-    generator = torch.Generator().manual_seed(seed)
-    return player(TalkingAgentNetwork(agent), name, generator, greedy, settings)
+    return player(TalkingAgentNetwork(agent), name, greedy, settings)
 
 
 LEARNER_SPEC = registry.register(__name__, __file__, Args, make_agent, make_player, talks=True)

@@ -15,7 +15,7 @@ from openenv.core.env_server.types import Action, Observation, State
 
 from diplomacy_engine import Game, load_player
 from diplomacy_engine.extras.programs.lines import positions_of
-from diplomacy_engine.players.advice import orders_for, seed_player
+from diplomacy_engine.players.advice import orders_for
 
 
 class Orders(Action):
@@ -43,7 +43,6 @@ class DiplomacyEnvironment(Environment[Orders, Position, State]):
         self.game = Game(self._map, max_years=self._years)
         own_seed = secrets.randbits(62) if seed is None else seed  # of the bot's draws, too
         self.game.vector_game.seed_games([0], [own_seed])
-        seed_player(self._opponent, own_seed)
         self.seats = [self._power(name) for name in seats or self.game.powers]
         self._state = State(episode_id=episode_id, step_count=0)
         return self._position(dict.fromkeys(self.seats, 0.0), [])

@@ -61,7 +61,7 @@ class OneHotBoard(BaseFeaturesExtractor):
         return torch.cat([board.flatten(1), seen["scalars"] * self.scale], 1)
 
 
-def player(file: str | Path = FOLDER / "model.zip") -> ObservationPlayer:
+def player(file: str | Path = FOLDER / "model.zip", seed=torch.manual_seed) -> ObservationPlayer:
     """Return a saved model as a player; the command line calls this, as this file's top says."""
     policy = MaskablePPO.load(file, device="cpu").policy
 
@@ -69,7 +69,7 @@ def player(file: str | Path = FOLDER / "model.zip") -> ObservationPlayer:
         return policy.predict(seen, action_masks=masks)[0]
 
     name = Path(file).stem
-    return ObservationPlayer(act, name=name, game_map="small", generator=torch.default_generator)
+    return ObservationPlayer(act, name=name, game_map="small", seed=seed)
 
 
 class SelfPlay(BaseCallback):
@@ -119,7 +119,7 @@ class SelfPlay(BaseCallback):
         self.promotions.append(self.num_timesteps)
         file = self.folder / f"copy_{len(self.promotions)}.zip"
         self.model.save(file)
-        self.copies = [*self.copies, player(file)][-self.pool :]
+        self.copies = [*self.copies, player(file, None)][-self.pool :]
         self.training_env.envs.set_opponents(self.copies, next_game=True)
         print(f"{self.num_timesteps:,} steps: promotion {len(self.promotions)}, won {rate:.0%}")
         self._new_stage()

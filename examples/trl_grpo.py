@@ -91,7 +91,7 @@ class LegalTrainer(GRPOTrainer):
 def train(steps: int = 30, groups: int = 8, copies: int = 16, seed: int = 1) -> list[float]:
     """Return the mean centers of each step."""
     network, tokenizer = make_tiny_model(load_map("small"), seed)
-    player = LocalPlayer("model", SETTINGS, LanguageModel(network, tokenizer, SETTINGS, seed))
+    player = LocalPlayer("model", SETTINGS, LanguageModel(network, tokenizer, SETTINGS))
     positions = Positions(player, "ENGLAND", groups, copies, seed)  # fewer where prompts are alike
     with tempfile.TemporaryDirectory() as folder:
         config = GRPOConfig(

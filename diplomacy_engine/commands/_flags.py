@@ -185,7 +185,7 @@ class Bot:
     greedy: bool = False
     """a policy plays its likeliest orders instead of sampling"""
     seed: Natural = 1
-    """of a policy's random numbers"""
+    """of random numbers, where a position comes without a seed"""
 
 
 @dataclass

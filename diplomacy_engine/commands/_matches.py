@@ -220,8 +220,7 @@ def load_players(
     specs = [parse_player(name) for name in names]
     options = {"game_map": game_map, "script": arguments.script, "greedy": arguments.greedy}
     options |= {"assume": arguments.assume, "careful": careful}
-    seeds = range(len(specs) * arguments.seed, len(specs) * (arguments.seed + 1))
-    players = [load_player(spec, seed=seed, **options) for spec, seed in zip(specs, seeds)]
+    players = [load_player(spec, **options) for spec in specs]
     apart = short_names([assuming(spec, arguments.assume) for spec in specs])
     teams = game_map.teams.text
     for player, name in zip(players, apart):

@@ -15,7 +15,7 @@ from ..extras.programs.lines import Answer, Arrays, Hello, Line, Message, Positi
 from ..extras.programs.talk import Boards, press_of
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
-from ..players.advice import ordering, seed_player
+from ..players.advice import ordering
 from ..players.asking import ask_player, begin_games
 from ..players.loading import load_player
 from ..players.protocols import Player
@@ -31,8 +31,9 @@ MOST_GAMES = 100_000
 class Host:
     """The other side of a program: positions in, orders and offers out, of a player of ours."""
 
-    def __init__(self, player: Player):
-        self.player, self.games = player, VectorGame("standard", 1, threads=1, auto_reset=False)
+    def __init__(self, player: Player, seed: int):
+        self.player, self.seed = player, seed
+        self.games = VectorGame("standard", 1, threads=1, auto_reset=False)
 
     def make_games(self, game_map: Map, rows: list[int], max_years: int) -> VectorGame:
         count = 1 + max(rows, default=0)
@@ -45,20 +46,16 @@ class Host:
             self.games = VectorGame(game_map, count, 0, max_years, 1, auto_reset=False)
         return self.games
 
-    def begin(self, new: list[int], seed: int | None) -> None:
+    def begin(self, new: list[int]) -> None:
         if new:
             begin_games(self.games, [self.player], np.array(new))
-        if seed is not None:
-            seed_player(self.player, seed % 2**63)
 
-    def set_up(
-        self, game_map: Map, positions: list[Position], max_years: int, seed: int | None = None
-    ) -> Decisions:
+    def set_up(self, game_map: Map, positions: list[Position], max_years: int) -> Decisions:
         """Set up positions, and return what all powers have to decide there."""
         rows = [position.game for position in positions]
         games = self.make_games(game_map, rows, max_years)
-        lines.load_positions(games, positions)
-        self.begin([position.game for position in positions if position.new], seed)
+        lines.load_positions(games, positions, self.seed)
+        self.begin([position.game for position in positions if position.new])
         return games.decisions(np.array(sorted(rows), int))
 
     def array_orders(self, game_map: Map, arrays: Arrays, line: Line) -> Arrays:
@@ -66,7 +63,7 @@ class Host:
         games = self.make_games(game_map, rows.tolist(), line.max_years)
         decisions = lines.load_arrays(games, arrays)
         new = lines.read_array(arrays, "new", 1, 0)[: len(rows)] == 1
-        self.begin(rows[: len(new)][new].tolist(), line.seed)
+        self.begin(rows[: len(new)][new].tolist())
         numbers = ask_player(games, decisions, self.player)
         return lines.order_array(games, decisions, numbers, arrays)
 
@@ -175,11 +172,11 @@ class Host:
 
 
 def run_bot(arguments: Bot) -> int:
-    player = load_player(arguments.player, greedy=arguments.greedy, seed=arguments.seed)
+    player = load_player(arguments.player, greedy=arguments.greedy)
     gc.freeze()  # positions are many small objects and hold no cycles: looking for them is slow
     gc.set_threshold(100_000)
     speak = _speak_dui if arguments.protocol == "dui" else _speak
-    speak(Host(player), sys.stdin.buffer, sys.stdout.buffer)
+    speak(Host(player, arguments.seed), sys.stdin.buffer, sys.stdout.buffer)
     return 0
 
 
@@ -204,7 +201,6 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
         player = ordering(host.player)
         if line.hello.greedy and hasattr(player, "greedy"):
             player.greedy = True
-        seed_player(player, line.hello.seed % 2**63)
         name = f"{host.player.name} ({lines.ABOUT})"
         talks = isinstance(host.player, negotiation.Negotiator)
         return Answer(hello=Hello(lines.PROTOCOL, name, None, ["last_orders", "arrays"], talks))
@@ -224,7 +220,7 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
         arrays = host.array_orders(maps[name], line.arrays, line)
         return Answer(reply=line.request, arrays=arrays)
     positions, terms = line.positions, line.press
-    decisions = host.set_up(maps[name], positions, line.max_years, line.seed)
+    decisions = host.set_up(maps[name], positions, line.max_years)
     if terms is None or terms.ask == "orders":
         return Answer(reply=line.request, orders=host.orders(positions, decisions, terms))
     return Answer(reply=line.request, messages=host.messages(positions, decisions, terms))
@@ -243,6 +239,8 @@ def _speak_dui(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
                 answer = "readyok\n"
             case "position":
                 position = dui.position_of(rest, load_map("standard"))
+            case "newgame":
+                host.seed += 1
             case "setpower":
                 power = rest.strip().upper()
             case "go" if position is None:

@@ -273,7 +273,7 @@ def _opened(
     def load(name: str) -> Player:
         now, rules = (session.game, session.record.rules) if session else (game, record.rules)
         seed = session.record.seed if session else record.seed
-        options = {"greedy": arguments.greedy, "seed": seed}
+        options = {"greedy": arguments.greedy}
         if _is_drawn(name):
             population, member = _member(name, now.map, seed)
             player = load_members(population, [member], threads=1, **options)[0]

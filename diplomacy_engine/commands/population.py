@@ -118,7 +118,7 @@ def _rank_players(
     arguments: Rank, population: Population, game_map: Map
 ) -> dict[str, PopulationRank]:
     players = load_players(arguments.player, game_map, arguments)
-    members = load_members(population, seed=arguments.seed, threads=arguments.threads)
+    members = load_members(population, threads=arguments.threads)
     num_games = arguments.games or rank_games(population.map.name)
     announce_compilation()
     ranks, seed, threads = {}, arguments.seed, arguments.threads
@@ -197,7 +197,7 @@ def run_make(arguments: Make) -> int:
         population = Population(
             new, game_map, tuple(members), years, "draw", games, arguments.seed, none, none
         )
-        players = load_members(population, seed=arguments.seed, threads=arguments.threads)
+        players = load_members(population, threads=arguments.threads)
         announce_compilation()
         with showing_progress(games) as progress:
             population = rate_members(population, players, arguments.threads, progress)
@@ -230,10 +230,10 @@ def run_add(arguments: Add) -> int:
         raise UserError(f"{population.folder} has a member {name} already")
     new = _member(game_map, name, folder.name, policy, content)
     threads = arguments.threads or usable_cores()
-    members = load_members(population, seed=arguments.seed, threads=threads)
+    members = load_members(population, threads=threads)
     weights = [{n: w.astype(np.float16).astype(np.float32) for n, w in policy.weights.items()}]
     (player,) = populations.population_players(
-        population, [new], weights, greedy=False, seed=arguments.seed, threads=threads
+        population, [new], weights, greedy=False, threads=threads
     )
     games = arguments.games or rank_games(game_map.name)
     announce_compilation()

@@ -60,7 +60,7 @@ def reviewed(
 ) -> tuple[Reviews, list[Reviewed]]:
     """Return the review of a saved game, finished; unless `quiet`, a line tells how far it is."""
     saved_map = read_saved_game(saved, game_map)[1]
-    player = load_player(judge or judging_policy(saved_map), game_map=saved_map, seed=1)
+    player = load_player(judge or judging_policy(saved_map), game_map=saved_map)
     reviews, decisions = Reviews(saved, player, saved_map, powers), []
     if quiet:
         return reviews, [one for part in reviews for one in part]

@@ -11,7 +11,6 @@ from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled
 from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
-from ..players.advice import seed_player
 from ..players.asking import ask_player, begin_games
 from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
@@ -131,12 +130,11 @@ class AgentGames(AgentBoards):
         self._on_over: Callable[[np.ndarray], None] | None = None
 
     def set_opponents(self, opponents) -> None:
-        new_players, self._loaded = list_opponents(opponents), []
-        for number, name in enumerate(new_players):
-            if isinstance(name, str | Path):
-                player = load_player(name, game_map=self.games.map, script=self._settings.script)
-                new_players[number] = player
-                self._loaded.append(player)
+        how = {"game_map": self.games.map, "script": self._settings.script}
+        new_players = [
+            load_player(one, **how) if isinstance(one, str | Path) else one
+            for one in list_opponents(opponents)
+        ]
         players, seat = [*new_players, *self._own], self._seats.seat
         if self.players:  # those of games that are not over keep their seats, under new numbers
             used, place = np.unique(seat, return_inverse=True)
@@ -147,11 +145,6 @@ class AgentGames(AgentBoards):
         self._seats = self._seats._replace(warm_up_player=len(new_players), helper=helper)
         self._remembering = [p for p in players if isinstance(p, StatefulPlayer)]
         self._player_counts = np.zeros(len(players), np.int32)
-        self._seed_opponents(int(self.games.row_seed[0]))
-
-    def _seed_opponents(self, seed: int) -> None:
-        for number, player in enumerate(self._loaded):  # a player of the user's is the user's
-            seed_player(player, seed_from(seed, number))
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
@@ -161,7 +154,6 @@ class AgentGames(AgentBoards):
         games = self.games
         if seeds is not None:
             games.seed_games(rows, seeds)
-            self._seed_opponents(int(seeds[0]))
         self._set_up(rows)
         self._ask_and_play(rows)
 

@@ -14,7 +14,6 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
-from ..players.advice import seed_player
 from ..players.asking import begin_games, orders_of
 from ..players.loading import load_player
 from ..press.deals import OfferResult, make_offers
@@ -72,7 +71,6 @@ class NegotiationEnv(gymnasium.Env):
         if seed is not None or not self._seeded:
             seeds = self.np_random.integers(0, 2**64, 1, np.uint64)
             self._games.row_seed[:] = seeds if seed is None else seeds_of([seed])
-            seed_player(self._partner, int(self._games.row_seed[0]))
         self._games.reset(row)
         begin_games(self._games, [self._partner], row)
         self._seeded = self._running = True

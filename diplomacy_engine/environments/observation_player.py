@@ -11,13 +11,13 @@ from .._suggest import player_name, quoted
 from ..constants import NONE
 from ..errors import UserError
 from ..games.decisions import Decisions
+from ..games.draws import phase_seeds
 from ..games.vector_game import VectorGame
 from ..players.asking import ask_player
 from ..players.bots import make_bot
-from ..players.protocols import Seedable
 from ..records import convert
 from ..rules.map import Map, load_map
-from ..rules.state import in_movement
+from ..rules.state import Salt, in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
 from .forms import FORMS, check_form, make_form, row_of
@@ -45,8 +45,9 @@ class ObservationPlayer:
             The vote has no effect: in a match, players vote as bots do.
         flat: it was trained with `flat=True`, and sees vectors.
         strict: an order outside the mask is a UserError. Otherwise it counts as none.
-        generator: from which the policy draws, such as `torch.default_generator`; it is seeded
-            where every phase has a seed of its own.
+        seed: seeds what the policy draws from, such as `torch.manual_seed`. It is called with the
+            seed of each decision, about which the policy is then asked alone. Without it a policy
+            that draws orders otherwise each time.
     """
 
     __repr__ = player_name
@@ -62,7 +63,7 @@ class ObservationPlayer:
         draw_votes: bool = False,
         flat: bool = False,
         strict: bool = False,
-        generator: Seedable | None = None,
+        seed: Callable[[int], object] | None = None,
     ):
         """See the class for the arguments."""
         self.name = name
@@ -70,11 +71,10 @@ class ObservationPlayer:
         check_form(form, draw_votes, flat)
         self._map = None if game_map is None else load_map(game_map)
         self._single, self._draw_votes, self._strict = single, draw_votes, strict
+        self._seed = seed
         self._helper, self._flat = None, flat
         if FORMS[form].agent_games.get("movement_only"):
             self._helper = make_bot("dumbbot-deepdip")
-        if generator is not None:
-            self.generator = generator
         self._boards: AgentBoards | None = None
         self._form: Any = None
 
@@ -96,6 +96,16 @@ class ObservationPlayer:
         return numbers
 
     def _ask(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        if self._seed is None:
+            return self._numbers(games, decisions)
+        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.POLICY)[:, 0]
+        parts = [np.zeros(0, np.int32)]
+        for d, seed in enumerate(seeds.tolist()):
+            self._seed(seed)
+            parts.append(self._numbers(games, decisions.take(np.array([d]))))
+        return np.concatenate(parts)
+
+    def _numbers(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         slots = np.diff(decisions.slot_start)
         place = np.argsort(-slots, kind="stable")  # so that those with slots left are in front
         orders = self._play(games, decisions.take(place))[np.argsort(place)]

@@ -3,28 +3,19 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from ..matches.evaluation import Evaluation
 from ..matches.match import full_rounds
 from ..players.protocols import Player
 from ..rules.map import Map
+from ..rules.state import seed_from
 from .checks import RunSettings
 from .probes import kept_generators
 from .ranks import Ranks
 from .run_log import RunLog
 from .sample_games import thoughts
 from .signals import Stopped
-
-
-class Seeds(NamedTuple):
-    """Seeds of one rank's games against one bot; `games` is that of all ranks."""
-
-    games: int
-    player: int
-    opponent: int
 
 
 def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[str, int]:
@@ -58,15 +49,15 @@ def match_settings(args: RunSettings, player: Player, log: RunLog) -> dict[str, 
 
 
 def on_all_ranks(
-    play: Callable[[str, Seeds, tuple[int, int]], Evaluation],
+    play: Callable[[str, int, tuple[int, int]], Evaluation],
     games: Mapping[str, int],
     entropy: tuple[int, ...],
     ranks: Ranks,
 ) -> dict[str, Evaluation]:
     """Return the reports of `games` against bots, joined over all ranks.
 
-    `play(bot, seeds, (k, n))` plays part k of n of the games against a bot; a rank has none where
-    there are fewer games than ranks. `entropy`: numbers that the seeds depend on. `Stopped` where a
+    `play(bot, seed, (k, n))` plays part k of n of the games against a bot; a rank has none where
+    there are fewer games than ranks. `entropy`: numbers that the seed depends on. `Stopped` where a
     signal comes meanwhile. Global random numbers are afterwards as before.
     """
     parts, complete = {}, False
@@ -74,10 +65,8 @@ def on_all_ranks(
         for number, (bot, count) in enumerate(games.items()):
             num_parts = min(ranks.count, count)
             if ranks.rank < num_parts:
-                own = np.random.SeedSequence([*entropy, number, ranks.rank]).generate_state(2)
-                (shared,) = np.random.SeedSequence([*entropy, number]).generate_state(1)
-                seeds = Seeds(int(shared), *own.tolist())
-                parts[bot] = play(bot, seeds, (ranks.rank, num_parts))
+                seed = seed_from(*entropy, number) >> 1
+                parts[bot] = play(bot, seed, (ranks.rank, num_parts))
         complete = True
     everywhere = ranks.gather(parts if complete else None)
     if None in everywhere:

@@ -13,14 +13,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from ..constants import NONE
-from ..games.decisions import Decisions
+from ..games.draws import sample_noise  # noqa: F401 (part of this module's names)
 from ..players.policy import order_logits, products, sums
 from ..players.policy.inputs import NetworkInputs
+from ..players.policy.player import LIKELIEST  # noqa: F401
 from . import plain_ops
 from .boards import BoardInputs, Boards, Orders, SharedOrders, on_device
 from .plain_ops import OrderTables
 
-LIKELIEST = np.zeros(0, np.float32)  # in the place of noise
 MANY = 100  # rows from which on a call of a kernel for products pays
 KERNEL_DEVICES = ("cpu",)  # tests empty it, and so do on a CPU what a GPU does
 
@@ -37,10 +37,18 @@ class LayerNorm(nn.LayerNorm):
 
 
 class Linear(nn.Linear):
+    """Where nothing is learned, a row comes out the same whatever rows stand beside it: MKL sums
+    fewer than four in another order, and so does it where there is one column, but of fours."""
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        count = math.prod(x.shape[:-1])
-        if not (uses_kernels(x) and products.fits(self.weight.shape) and count > MANY):
-            return super().forward(x)
+        count, acts = math.prod(x.shape[:-1]), not torch.is_grad_enabled()
+        kernel = uses_kernels(x) and products.fits(self.weight.shape) and (acts or count > MANY)
+        if not kernel:
+            few = count < 4 or self.out_features == 1
+            if not (acts and count % 4 and few and uses_kernels(x)):
+                return super().forward(x)
+            rows = F.pad(x.reshape(count, -1), (0, 0, 0, -count % 4))
+            return super().forward(rows)[:count].view(*x.shape[:-1], -1)
         return _apply(_Products, x, self.weight, self.bias, [np.arange(count)])
 
 
@@ -62,16 +70,6 @@ def linear_by_role(
     )
 
 
-def sample_noise(decisions: Decisions, generator: torch.Generator | None = None) -> np.ndarray:
-    return gumbel(len(decisions.order), generator)
-
-
-def gumbel(count: int, generator: torch.Generator | None = None) -> np.ndarray:
-    """Return (count,) float32 Gumbel noise: the highest of scores plus noise is a softmax draw."""
-    uniform = torch.rand(count, generator=generator).clamp_(1e-20, 1 - 1e-7)
-    return uniform.log_().neg_().log_().neg_().numpy()
-
-
 def sample_orders(
     orders: Orders,
     tables: OrderTables,
@@ -82,7 +80,8 @@ def sample_orders(
     the slots' lists, log-probabilities (D,) at temperature 1, and probabilities (N,)."""
     if isinstance(orders, SharedOrders):
         return orders.sample(tables, noise, temperature)
-    noise = sample_noise(orders.decisions) if noise is None else noise
+    if noise is None:
+        raise ValueError("orders are sampled by `noise`: ops.sample_noise, or ops.LIKELIEST")
     if not uses_kernels(tables.context):
         return plain_ops.sample_orders(orders, tables, noise, temperature)
     arrays = [_array(tensor) for tensor in tables.tensors()]

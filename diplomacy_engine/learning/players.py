@@ -7,11 +7,8 @@ from torch import nn
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
-from ..players.advice import seed_player
-from ..players.loading import load_player
 from ..players.policy.player import PolicyPlayer
-from ..players.protocols import Explanation, Player, SamplingPlayer
-from ..rules.map import Map
+from ..players.protocols import Explanation
 from . import ops
 
 
@@ -34,16 +31,10 @@ class AgentNetwork:
         self,
         obs: BoardViews,
         decisions: Decisions,
-        generator: torch.Generator | None = None,
-        greedy: bool = False,
+        noise: np.ndarray,
         temperature: np.ndarray | None = None,
-        noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (S,) positions in the slots' lists, (D,) log-probabilities and (D,) values."""
-        if greedy:
-            noise = ops.LIKELIEST
-        elif noise is None:
-            noise = ops.sample_noise(decisions, generator)
         action = self.agent.get_action_and_value(
             obs, decisions, noise=noise, temperature=temperature
         )
@@ -64,23 +55,6 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 
 
 def policy_player(
-    agent: nn.Module, name: str, seed: int = 0, greedy: bool = False, settings: dict | None = None
+    agent: nn.Module, name: str, greedy: bool = False, settings: dict | None = None
 ) -> PolicyPlayer:
-    generator = torch.Generator().manual_seed(seed)
-    return PolicyPlayer(AgentNetwork(agent), name, generator, greedy, settings)
-
-
-def load_opponent(name: str, game_map: Map) -> Player:
-    """Return an opponent; all its draws come from torch's own generator, which checkpoints keep."""
-    player = load_player(name, game_map=game_map)
-    if isinstance(player, PolicyPlayer):
-        player.generator = torch.default_generator
-    elif isinstance(player, SamplingPlayer):  # whose generator may be of any kind
-        act = player.act
-
-        def act_seeded(games: VectorGame, decisions: Decisions) -> np.ndarray:
-            seed_player(player, int(torch.randint(2**62, ())))
-            return act(games, decisions)
-
-        player.act = act_seeded
-    return player
+    return PolicyPlayer(AgentNetwork(agent), name, greedy, settings)

@@ -20,7 +20,6 @@ from ..players.policy.player import PolicyPlayer
 from ..players.population import Population, PopulationMember
 from ..players.protocols import Player
 from ..rules.map import Map
-from ..rules.state import seed_from
 from . import checkpoints, frozen, ops, probes, registry
 from .ranks import keep_memory
 from .settings import flags_of, with_file
@@ -59,14 +58,9 @@ class PolicyGroup:
         full = decisions.take(order)
         self.players[mine[0]].check_map(games)
         legal, obs = frozen.ask(self.agents, mine, games, full)
-        numbers, firsts = np.unique(mine, return_index=True)
-        begins = legal.order_start[legal.slot_start[[*firsts, len(mine)]]]  # of their orders
-        # Each draws from its own generator what it would draw alone. One that is greedy draws
-        # nothing: at a temperature of 0 the noise counts for nothing.
-        noise = np.zeros(len(legal.order), np.float32)
-        for number, (begin, end) in zip(numbers, itertools.pairwise(begins)):
-            if not self.greedy[number]:
-                noise[begin:end] = ops.gumbel(int(end - begin), self.players[number].generator)
+        _, firsts = np.unique(mine, return_index=True)
+        # At a temperature of 0 the noise counts for nothing: so for those that are greedy.
+        noise = ops.sample_noise(games, legal)
         temperature = np.where(self.greedy[mine], np.float32(0), self.temperature[mine])
         # Each thread has about as many decisions, and all those of a player.
         wanted = np.arange(1, self.threads) * len(mine) // self.threads
@@ -95,12 +89,11 @@ def population_players(
     members: Sequence[PopulationMember],
     weights: Sequence[Mapping[str, np.ndarray]],
     greedy: bool,
-    seed: int,
     threads: int,
 ) -> list[PolicyPlayer]:
     """Return a player for each of `members`, whose network has the arrays of `weights` by name."""
     learner, agents, players = registry.plain(), {}, []
-    for number, (member, arrays) in enumerate(zip(members, weights)):
+    for member, arrays in zip(members, weights):
         path = population.folder / member.file
         stored = {"probe": torch.tensor(member.probe)} if member.probe else {}
         settings = learner.settings({"args": member.settings})
@@ -115,8 +108,7 @@ def population_players(
                 agent = frozen.frozen_copy(agents[shape], model)
                 computed = probes.probe(learner, agent, population.map)
             learner.check_probe(stored, computed, path)
-        own = seed_from(seed, number) >> 1
-        players.append(learner.make_player(agent, member.name, own, greedy, settings))
+        players.append(learner.make_player(agent, member.name, greedy, settings))
     PolicyGroup(players, threads)
     return players
 

@@ -85,7 +85,7 @@ def probe(learner: Any, agent: nn.Module, game_map: Map) -> torch.Tensor:
     obs = player.observe(games, decisions.game, decisions.power)
     # Much noise, so that no rounding decides between two orders.
     noise = -10 * np.log(-np.log(spread(len(legal.order))))
-    _, sampled, value = player.agent.act(obs, legal, noise=noise.astype(np.float32))
+    _, sampled, value = player.agent.act(obs, legal, noise.astype(np.float32))
     scored = agent.get_action_and_value(obs, legal, fixed_choices(legal)).logprob
     agent.train(training)
     logprobs = torch.cat([torch.from_numpy(sampled), scored.float().cpu()])

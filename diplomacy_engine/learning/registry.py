@@ -48,7 +48,7 @@ class Learner:
     file: Path
     args_class: type  # its settings; its defaults are for what an older checkpoint lacks
     make_agent: Callable[[dict, Map], nn.Module] | None = None  # of settings: a new network
-    make_player: Callable[..., PolicyPlayer] = policy_player  # of agent, name, seed, greedy ...
+    make_player: Callable[..., PolicyPlayer] = policy_player  # of agent, name, greedy ...
     talks: bool = False  # whether powers talk before they order, in training and evaluations
     # In the place of these two, if what it trains is no network of policies.
     load: Callable[..., Player] | None = None
@@ -234,7 +234,6 @@ def load_player(
     path: str | Path,
     script: str | Path | None = None,
     greedy: bool = False,
-    seed: int = 0,
     device: str = "cpu",
     saved: dict | None = None,
 ) -> Player:
@@ -245,9 +244,9 @@ def load_player(
     saved = saved or checkpoints.read(path)
     learner = of_checkpoint(saved, path, script)
     if learner.load:
-        return learner.load(saved, path, greedy, seed, device)
+        return learner.load(saved, path, greedy, device)
     agent = learner.agent(saved, path).to(device).eval()
     try:
-        return learner.make_player(agent, str(path), seed, greedy, learner.settings(saved))
+        return learner.make_player(agent, str(path), greedy, learner.settings(saved))
     except UserError as error:
         raise UserError(f"checkpoint {path} cannot be played: {error}") from error

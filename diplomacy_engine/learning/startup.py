@@ -285,7 +285,7 @@ def _positions(learner: Learner, agent: nn.Module, game_map: Map) -> list[Positi
         decisions = agent.legal_orders(games, full)
         check_orders(full, decisions, agent.legal_orders(games, decisions))
         obs = player.observe(games, full.game, full.power)
-        positions.append(Position(games, full, decisions, obs, ops.sample_noise(decisions)))
+        positions.append(Position(games, full, decisions, obs, ops.sample_noise(games, decisions)))
     return positions
 
 
@@ -347,7 +347,7 @@ def _compared(
                 for answer in answers:
                     if hasattr(answer, name):
                         yield f"{whose} is given another {name}", getattr(answer, name), part
-        played, logprob, value = player.agent.act(obs, decisions, noise=noise)
+        played, logprob, value = player.agent.act(obs, decisions, noise)
         yield "a player of it chooses other orders", played, draw.chosen
         yield "a player of it finds them less or more probable", logprob, draw.logprob
         yield "a player of it values positions otherwise than get_value", value, valued

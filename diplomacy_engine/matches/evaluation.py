@@ -79,8 +79,7 @@ def evaluate_player(
         evaluate_player("small", player, make_bot("dumbbot"), num_games=200, seed=1).result()
 
     Games can be shared among processes: `MatchReport.join` makes one report of those of all parts.
-    A game has the same seats and seed whatever the number of parts, so games of bots are the same.
-    A policy has its own generator, which should have another seed in each part.
+    A game has the same seats and seed, and so the same course, whatever the number of parts.
 
     Args:
         match: a map's name or file, a Map, or all settings.

@@ -40,7 +40,7 @@ class MatchSettings:
     threads: int | None = None
     """of the games, which change no result; None: as many as processors may be used"""
     batch: int = BATCH
-    """games at once; those of bots do not depend on it"""
+    """games at once, which change no result"""
     press: PressRules | None = None
     """how powers talk before they order; None: they do not"""
     draws_after: int | None = None

@@ -11,10 +11,9 @@ from msgspec.structs import asdict
 
 from ..errors import UserError
 from ..players.population import Population, PopulationMember
-from ..players.protocols import Player, SamplingPlayer
+from ..players.protocols import Player
 from ..records import read_json
 from ..replays.replay import Replay
-from ..rules.state import seed_from
 from ..rules.vocabulary import vocabulary
 from ..scoring.rewards import mean_ranks
 from .figures import Z, mean_text, percent
@@ -189,9 +188,6 @@ def _ranked(
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
     if len(teams.names) == 1:
         raise UserError(f"--teams {teams.text} leaves nobody to rank the player against")
-    for number, member in enumerate(members):
-        if isinstance(member, SamplingPlayer):  # else the second player of two met other draws
-            member.generator.manual_seed(seed_from(rules.seed, number) >> 1)
     seats = candidate_seats(len(members), len(teams.names), num_games, rng)
     report = play_tables(rules, (player, *members), seats[:, teams.of_power], progress=progress)
     ranks = report.figures()[1]["rank"]

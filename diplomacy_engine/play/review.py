@@ -17,7 +17,7 @@ from ..players.advice import ordering
 from ..players.asking import ask_players
 from ..players.bots import make_bot
 from ..players.policy.files import policies_of
-from ..players.protocols import Player, SamplingPlayer
+from ..players.protocols import Player
 from ..players.search.judge import SUBMITTED, SURE, Judge, JudgeSettings, Verdicts, make_judge
 from ..replays.replay import Replay
 from ..replays.reviewed import review_facts
@@ -86,12 +86,9 @@ def outlook(
 
 
 def _own_draws(player: Player) -> Player:
-    """Return a player without its search, which leaves the game's own draws as they are."""
+    """Return a player without its search, that is asked alone."""
     player = copy.copy(getattr(getattr(player, "own", None), "policy", player))
     player.group = None
-    if isinstance(player, SamplingPlayer):
-        player.generator = type(player.generator)()
-        player.generator.manual_seed(1)
     return player
 
 

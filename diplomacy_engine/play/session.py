@@ -24,7 +24,8 @@ from .._suggest import quoted
 from ..games.votes import bot_votes
 from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
-from ..players.protocols import ExplainingPlayer, Player, SamplingPlayer
+from ..players.policy.player import PolicyPlayer
+from ..players.protocols import ExplainingPlayer, Player
 from ..press.press import MOST_ROUNDS
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
@@ -518,7 +519,7 @@ class PlaySession:
             game, players = now.game.copy(), dict.fromkeys(now.game.powers, adviser)
             submitted = game.orders if now.is_sandbox else {}
             for name, player in self._speakers(now).items():
-                if isinstance(ordering(player), SamplingPlayer) or player.name in QUICK_BOTS:
+                if isinstance(ordering(player), PolicyPlayer) or player.name in QUICK_BOTS:
                     players[name] = ordering(player)
         compared = []
         for texts in orders:

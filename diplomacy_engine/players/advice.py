@@ -25,7 +25,6 @@ from .protocols import (
     Player,
     ReasoningPlayer,
     Reasons,
-    SamplingPlayer,
     WatchingPlayer,
 )
 
@@ -115,12 +114,11 @@ def orders_by_player(
 
 
 def _seeded(game: Game, player: Player, seed: int) -> VectorGame:
-    """Return a copy of a game with seeds of its own, which would end the deals of the game itself;
-    its player draws from `seed`, too, and knows what came before."""
+    """Return a copy of a game with a seed of its own, which would end the deals of the game itself;
+    its player knows what came before."""
     copy = game.copy()
     copy.vector_game.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     _show_past(copy, ordering(player))
-    seed_player(player, seed)
     return copy.vector_game
 
 
@@ -164,12 +162,6 @@ def _talk(game: Game, games: VectorGame, powers: np.ndarray) -> Talk:
 
 def ordering(player: Player) -> Player:
     return player.player if isinstance(player, Silent) else player
-
-
-def seed_player(player: Player, seed: int) -> None:
-    source = ordering(player)
-    if isinstance(source, SamplingPlayer):
-        source.generator.manual_seed(seed)
 
 
 def _decisions(game: Game, powers: Collection[str]) -> Decisions:

@@ -11,7 +11,7 @@ from ..games.vector_game import VectorGame
 from ..rules.map import Map, load_map
 from .asking import ask_player, begin_games, orders_of
 from .bots import make_bot
-from .protocols import ExplainingPlayer, Player, SamplingPlayer
+from .protocols import ExplainingPlayer, Player
 
 GAMES_PER_PHASE = 2
 
@@ -22,9 +22,8 @@ def check_player(player: Player, game_map: Map | str = "small") -> None:
     The player orders in ten positions, two of each of the five phases. Checked are: the shape and
     type of what `act` returns; that every order is legal and no province is ordered twice; that
     neither the games nor the arrays of `decisions` are changed; that a decision's orders do not
-    depend on what else is asked, or in which row its game stands (of players that sample by a
-    generator of their own this cannot be asked); and that the probabilities of `explain`, if there
-    is one, add up to 1.
+    depend on what else is asked, on what was asked before, or in which row its game stands; and
+    that the probabilities of `explain`, if there is one, add up to 1.
 
     Args:
         player: with `name` and `act`, and perhaps the methods of the other protocols.
@@ -48,8 +47,7 @@ def check_player(player: Player, game_map: Map | str = "small") -> None:
     _require(all(map(np.array_equal, decisions, listed)), name, "changes the arrays of `decisions`")
     same = all(np.array_equal(before[key], array) for key, array in games.snapshot().items())
     _require(same, name, "changes the games that it is asked about")
-    if not isinstance(player, SamplingPlayer) or getattr(player, "greedy", False):
-        _check_independent(games, decisions, numbers, player)
+    _check_independent(games, decisions, numbers, player)
     if isinstance(player, ExplainingPlayer):
         _check_explanation(games, player)
 

@@ -20,7 +20,7 @@ from .names import PlayerSpec, assuming, assumption, parse_player, short_name
 from .policy.files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .policy.player import PolicyPlayer
 from .population import Population, PopulationMember, read_population, read_weights
-from .protocols import Player, SamplingPlayer
+from .protocols import Player
 from .search.assumptions import Assumptions
 from .search.best_response import FAST, BestResponse
 from .search.draws import Draws, PlayerDraws, PolicyDraws, VariedDraws
@@ -41,7 +41,6 @@ def load_player(
     script: str | Path | None = None,
     device: str = "cpu",
     greedy: bool = False,
-    seed: int = 0,
     assume: str | None = None,
     careful: bool = False,
 ) -> Player:
@@ -54,7 +53,6 @@ def load_player(
             checkpoint names; "own": the copy in its run folder, if that has trained it.
         device: where the policy computes, as torch names it.
         greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
-        seed: of the policy's draws; those of bots and searches come from the games' seeds.
         assume: who searches take the others for, if their names do not say it.
         careful: a policy gives no order that cannot succeed, as own_help.mended says.
 
@@ -67,7 +65,7 @@ def load_player(
             case names.BotSpec():
                 return make_bot(spec.text)
             case names.LanguageSpec():
-                return language("loading").load_language_player(spec, device, greedy, seed)
+                return language("loading").load_language_player(spec, device, greedy)
             case names.VoiceSpec():
                 talker = spec.kind == "talker"
                 voice = language("talker").Talker if talker else NEGOTIATORS[spec.kind]
@@ -77,23 +75,21 @@ def load_player(
             case names.MemberSpec():
                 population = read_population(Path(spec.path).parent, game_map)
                 members, likeliest = [population.member(spec.name)], greedy or spec.greedy
-                (player,) = load_members(
-                    population, members, greedy=likeliest, seed=seed, threads=1
-                )
+                (player,) = load_members(population, members, greedy=likeliest, threads=1)
                 player.name, player.careful = short_name(spec), careful
                 return player
             case names.ProgramSpec():
                 programs = importlib.import_module("diplomacy_engine.extras.programs.player")
-                return programs.start_program(spec, greedy, seed)
+                return programs.start_program(spec, greedy)
             case names.OwnSpec():
-                return _own_player(spec, seed)
+                return _own_player(spec)
             case names.PolicySpec():
                 path, saved = _checkpoint(spec)
                 if game_map is not None:
                     check_map(saved, f"checkpoint {path}", game_map)
                 played_by, likeliest = spec.script or script, greedy or spec.greedy
                 load_policy = learning("registry").load_player
-                player = load_policy(path, played_by, likeliest, seed, device, saved=saved)
+                player = load_policy(path, played_by, likeliest, device, saved=saved)
                 player.name, player.careful = short_name(spec), careful
                 return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
@@ -139,7 +135,7 @@ def make_assumptions(
     return Assumptions({name: draws(name) for name in assumed}, learns=kind == "infer")
 
 
-def _own_player(spec: names.OwnSpec, seed: int) -> Player:
+def _own_player(spec: names.OwnSpec) -> Player:
     player_name = quoted(spec.text, 300)
     try:
         make = getattr(importlib.import_module(spec.module), spec.name)
@@ -153,8 +149,6 @@ def _own_player(spec: names.OwnSpec, seed: int) -> Player:
         kind = quoted(type(player).__name__)
         raise PlayerError(f"{player_name} is not a player: it has no method act; it is a {kind}")
     player.name = short_name(spec)
-    if isinstance(player, SamplingPlayer):
-        player.generator.manual_seed(seed)
     return player
 
 
@@ -180,7 +174,6 @@ def load_members(
     members: Sequence[PopulationMember] | None = None,
     *,
     greedy: bool = False,
-    seed: int = 0,
     threads: int | None = None,
 ) -> list[Player]:
     """Return members, or all, as players asked together, in `threads` (None: `usable_cores`)."""
@@ -189,7 +182,7 @@ def load_members(
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded
     players: dict[str, Player] = {m.name: make_bot(m.name) for m in members if not m.file}
     if policies:
-        how = {"greedy": greedy, "seed": seed, "threads": threads or usable_cores()}
+        how = {"greedy": greedy, "threads": threads or usable_cores()}
         make = learning("populations").population_players
         players |= {p.name: p for p in make(population, policies, weights, **how)}
     return [players[member.name] for member in members]

@@ -20,8 +20,9 @@ class Player(Protocol):
         A number that is not in its slot's list counts as no order: a unit holds, a dislodged one
         disbands, a build is waived, a removal is left to civil disorder. NONE is such a number.
 
-        The player sees nothing of what others order in this phase. The arrays of `decisions` are
-        reused after the call; copy what you keep.
+        Whatever it draws is a function of the game's seed, its turn and the power (games/draws.py),
+        so that a second call returns the same. It sees nothing of what others order in this phase.
+        The arrays of `decisions` are reused after the call; copy what you keep.
         """
 
 
@@ -39,24 +40,6 @@ class WatchingPlayer(StatefulPlayer, Protocol):
 
     def watch(self, games: VectorGame, rows: np.ndarray) -> None:
         """See the positions of `rows`, phase after phase; `act` sees those it is asked about."""
-
-
-class Seedable(Protocol):
-    """A generator of random numbers, such as torch's."""
-
-    def manual_seed(self, seed: int) -> object:
-        """Begin anew from a seed, 0 .. 2^64 - 1."""
-
-
-@runtime_checkable
-class SamplingPlayer(Player, Protocol):
-    """A player that samples from a generator of its own, which `isinstance` finds.
-
-    Where every phase has a seed of its own, as in a game that may be stopped and gone on with, the
-    generator is seeded before each; elsewhere it runs on.
-    """
-
-    generator: Seedable
 
 
 @runtime_checkable

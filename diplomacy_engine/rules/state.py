@@ -259,9 +259,18 @@ class Salt(IntEnum):
     PROFILES = 300  # and 300 + p, what power p expects of the others; a map has at most 20 powers
     PRESS = 401  # whose offers are taken first
     TRIALS = 402  # on which negotiators try deals
+    COIN = 403
+    WISHES = 404  # of policies that talk, and so are the next three
+    OFFERS = 405
+    ANSWERS = 406
+    KEEPS = 407
     ENV_POWER = 501  # environments: the agent's power
     ENV_OPPONENT = 502
     ENV_WARM_UP = 503
+    POLICY = 601  # the orders of a policy
+    OPENING = 602  # its first orders among people
+    OPENING_CHOICE = 603
+    LANGUAGE = 701
 
 
 @jit_inner

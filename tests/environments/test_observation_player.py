@@ -180,13 +180,3 @@ def test_opponents_of_a_vector_change_as_games_begin():
     assert third.asked == {0, 1, 2}
     envs.step(nothing)
     assert not second.asked and not first.asked
-
-
-def test_opponents_that_come_later_draw_from_the_environments_seed():
-    def drawn_from(seed: int) -> int:
-        env = DiplomacyEnv("small")
-        env.reset(seed=seed)
-        env.set_opponents("small-pure-1", next_game=True)
-        return env._agents.players[0].generator.initial_seed()
-
-    assert drawn_from(1) == drawn_from(1) != drawn_from(2)

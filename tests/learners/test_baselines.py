@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from support import self_play
+from support.positions import noise_of
 from support.tables import read_table
 from support.training import LEARNS, load, metrics, refused, train, write_config
 
@@ -73,7 +74,7 @@ def asked(games: VectorGame):
 def test_what_is_learned_from_is_what_was_drawn(scheme):
     agent = agent_of(scheme)
     obs, decisions = asked(VectorGame("three", 12, seed=3))
-    noise = ops.sample_noise(decisions, SEED().manual_seed(1))
+    noise = noise_of(decisions, 1)
     with torch.no_grad():
         drawn = agent.get_action_and_value(obs, decisions, noise=noise)
         scored = agent.get_action_and_value(obs, decisions, drawn.chosen)
@@ -96,7 +97,7 @@ def test_no_decisions_are_decisions_too(scheme):
     obs, decisions = asked(VectorGame("three", 2, seed=3))
     nothing = np.zeros(0, np.int64)
     obs, decisions = obs.take(nothing), decisions.take(nothing)
-    drawn = agent.get_action_and_value(obs, decisions)
+    drawn = agent.get_action_and_value(obs, decisions, noise=ops.LIKELIEST)
     values = agent.get_value(obs)
     assert drawn.chosen.shape == drawn.logprob.shape == drawn.value.shape == values.shape == (0,)
 
@@ -105,10 +106,10 @@ def test_each_power_plays_by_its_own_network():
     agent = agent_of("independent")
     obs, decisions = asked(VectorGame("three", 12, seed=3))
     network = baselines.make_player(agent, "it").agent
-    noise = ops.sample_noise(decisions, SEED().manual_seed(2))
+    noise = noise_of(decisions, 2)
     heat = np.linspace(0.5, 2, decisions.count, dtype=np.float32)
-    chosen, logprob, value = network.act(obs, decisions, noise=noise, temperature=heat)
-    likeliest, *_ = network.act(obs, decisions, greedy=True)
+    chosen, logprob, value = network.act(obs, decisions, noise, heat)
+    likeliest, *_ = network.act(obs, decisions, ops.LIKELIEST)
     starts = decisions.order_start[decisions.slot_start]
     for power, own in enumerate(agent.powers):
         plain = ppo.LEARNER_SPEC.make_player(own, "own").agent
@@ -116,10 +117,10 @@ def test_each_power_plays_by_its_own_network():
         slots = np.concatenate([np.arange(*decisions.slot_start[r : r + 2]) for r in rows])
         orders = np.concatenate([np.arange(*starts[r : r + 2]) for r in rows])
         mine = obs.take(rows), decisions.take(rows)
-        found = plain.act(*mine, noise=noise[orders], temperature=heat[rows])
+        found = plain.act(*mine, noise[orders], heat[rows])
         assert np.array_equal(found[0], chosen[slots])
         assert np.allclose(found[1], logprob[rows]) and np.allclose(found[2], value[rows])
-        assert np.array_equal(plain.act(*mine, greedy=True)[0], likeliest[slots])
+        assert np.array_equal(plain.act(*mine, ops.LIKELIEST)[0], likeliest[slots])
         assert np.allclose(plain.values(mine[0]), network.values(obs)[rows])
 
 
@@ -129,9 +130,9 @@ def test_a_frozen_copy_plays_each_power_by_that_power_s_network():
     obs, decisions = asked(VectorGame("three", 12, seed=3))
     who = np.sort(np.random.default_rng(1).choice(pool.copies, decisions.count))
     cold = np.full(decisions.count, 1e-6, np.float32)  # so that noise decides nothing
-    found = pool.act(who, obs, decisions, cold)
+    found = pool.act(who, obs, decisions, noise_of(decisions, 1), cold)
     players = [baselines.make_player(pool.agents[number], "it").agent for number in pool.copies]
-    likeliest = [player.act(obs, decisions, greedy=True)[0] for player in players]
+    likeliest = [player.act(obs, decisions, ops.LIKELIEST)[0] for player in players]
     first = who[decisions.slot_decision] == pool.copies[0]
     assert np.array_equal(found, np.where(first, *likeliest))
     assert not np.array_equal(*likeliest)
@@ -141,7 +142,7 @@ def test_orders_do_not_depend_on_what_the_central_critic_sees():
     agent, plain = agent_of("central"), agent_of("self_play")
     plain.load_state_dict(agent.state_dict(), strict=False)
     obs, decisions = asked(VectorGame("three", 12, seed=3))
-    noise = ops.sample_noise(decisions, SEED().manual_seed(2))
+    noise = noise_of(decisions, 2)
     with torch.no_grad():
         drawn = agent.get_action_and_value(obs, decisions, noise=noise)
         other = plain.get_action_and_value(obs, decisions, noise=noise)
@@ -149,7 +150,9 @@ def test_orders_do_not_depend_on_what_the_central_critic_sees():
         assert torch.equal(drawn.logprob, other.logprob)
         assert not torch.allclose(drawn.value, other.value)
         first = obs.take(np.zeros(1, np.int64)), decisions.take(np.zeros(1, np.int64))
-        value = agent.get_action_and_value(*first).value  # where no mate orders anything
+        value = agent.get_action_and_value(
+            *first, noise=ops.LIKELIEST
+        ).value  # where no mate orders anything
         assert torch.allclose(value, agent.get_value(first[0]))
         assert not torch.allclose(value, plain.get_value(first[0]))
 
@@ -158,7 +161,7 @@ def test_the_central_critic_sees_the_orders_of_the_same_board_alone():
     agent = agent_of("central")
     obs, decisions = asked(VectorGame("three", 12, seed=3))
     with torch.no_grad():
-        drawn = agent.get_action_and_value(obs, decisions)
+        drawn = agent.get_action_and_value(obs, decisions, noise=ops.LIKELIEST)
         chosen, value = drawn.chosen, drawn.value
         changed, slot = 0, decisions.slot_start[0]
         sizes = np.diff(decisions.order_start)

@@ -10,7 +10,7 @@ import torch
 from support.tables import read_table
 from support.training import STOPPED, command
 
-from diplomacy_engine import VectorGame, load_map, load_player, order_numbers
+from diplomacy_engine import VectorGame, load_player, order_numbers
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
 from diplomacy_engine.players.search.draws import PolicyDraws
@@ -93,21 +93,6 @@ def test_learning_makes_the_taught_orders_likelier_and_keeps_values():
     assert np.abs(network.values(taught.obs) - values).mean() < 0.1
 
 
-def test_opponents_draw_anew_in_each_evaluation(monkeypatch):
-    """They do not draw what the player draws, either."""
-    policy, seeds, evaluate_player = load_player(POLICY), [], distill.evaluate_player
-
-    def noted(game_map, *players_and_games, **rules):
-        seeds.extend(player.generator.initial_seed() for player in players_and_games[:2])
-        return evaluate_player(game_map, *players_and_games, **rules)
-
-    monkeypatch.setattr(distill, "evaluate_player", noted)
-    args = distill.Args(eval_bot=POLICY, eval_games=2)
-    for seed in (5, 9):
-        distill.evaluate(args, policy.agent.agent, load_map("small"), seed, policy.settings)
-    assert len(set(seeds)) == 4
-
-
 COMMAND = ["--policy", POLICY, "--search", CHEAP, "--rounds", "2", "--games", "4"]
 COMMAND += ["--max-years", "4", "--eval-games", "4"]
 
@@ -134,18 +119,6 @@ def test_the_command_that_is_interrupted(tmp_path, monkeypatch, capsys):
     assert len(player.act(games, games.decisions())) == len(games.decisions().slot_province)
     weights = zip(player.agent.agent.parameters(), start.agent.agent.parameters())
     assert any((one != other).any() for one, other in weights)
-
-
-def test_opponents_draw_anew_in_each_round(tmp_path, monkeypatch):
-    seeds, play = set(), distill.play
-
-    def noted(args, player, policy, games, others, rng):
-        seeds.add(others[0].generator.initial_seed())
-        return play(args, player, policy, games, others, rng)
-
-    monkeypatch.setattr(distill, "play", noted)
-    assert main([*COMMAND, "--against", POLICY, "--runs-folder", str(tmp_path)]) == 0
-    assert len(seeds) == 2
 
 
 @pytest.mark.parametrize(("words", "word"), read_table(__file__, "bad_command_lines"))

@@ -12,8 +12,9 @@ from support.training import STOPPED, load
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine.games.decisions import order_numbers
+from diplomacy_engine.games.draws import phase_seeds
 from diplomacy_engine.players.policy.player import PolicyPlayer
-from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
+from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.rules.state import Salt
 from diplomacy_learners import imitate
 
@@ -126,7 +127,7 @@ def test_a_policy_plays_at_its_temperature(tmp_path):
     path.write_bytes(imitate.Imitation(args, SMALL).content())
     games = VectorGame(SMALL, 30, seed=1)
     decisions = games.decisions()
-    cold, sure = load_player(path, seed=1), load_player(f"greedy:{path}", seed=2)
+    cold, sure = load_player(path), load_player(f"greedy:{path}")
     likeliest, draws = sure.act(games, decisions), PolicyDraws(cold)
     seeds = phase_seeds(games, decisions.game, decisions.power, Salt.CANDIDATES, 1)
     drawn = draws.draw(games, decisions, seeds)[0][decisions.slot_decision, 0]
@@ -134,7 +135,7 @@ def test_a_policy_plays_at_its_temperature(tmp_path):
     for orders in (cold.act(games, decisions), draws.plain(games, decisions), of_search):
         assert (orders == likeliest).mean() > 0.5
     with pytest.raises(UserError, match="policy: temperature"):
-        PolicyPlayer(cold.agent, "policy", cold.generator, settings={"temperature": "hot"})
+        PolicyPlayer(cold.agent, "policy", settings={"temperature": "hot"})
 
 
 @pytest.fixture

@@ -165,19 +165,6 @@ def test_the_distance_from_the_start_grows_from_nothing_and_holds_back():
     assert 0 < tight["losses/reference_kl"] < loose["losses/reference_kl"]
 
 
-def test_opponents_draw_anew_in_each_evaluation(monkeypatch):
-    run, seeds, evaluate_player = new_run("--eval-games 2"), set(), grpo.evaluate_player
-
-    def noted(game_map, player, bot, games, **rules):
-        seeds.add(bot.generator.initial_seed())
-        return evaluate_player(game_map, player, bot, games, **rules)
-
-    monkeypatch.setattr(grpo, "evaluate_player", noted)
-    for run.step in (2, 4):
-        run.evaluate("small-pure-1", grpo.StopSignals())
-    assert len(seeds) == 2
-
-
 @pytest.mark.slow
 def test_a_stopped_run_goes_on_bit_for_bit(finished, tmp_path, monkeypatch):
     steps, advance = itertools.count(1), grpo.Run.advance

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from support.positions import positions
+from support.positions import noise_of, positions
 from support.self_play import make_agent
 
 from benchmarks.bench_trainer import operations
@@ -50,7 +50,7 @@ def test_many_choose_at_once_without_kernels(kind, name, monkeypatch, capsys):
     agents = {n: make_agent(name, n, kind=kind, **auto) for n in (2, 4, 7, 9)}
     rng = np.random.default_rng(1)
     who = np.sort(rng.choice([2, 4, 9], decisions.count, p=[0.7, 0.28, 0.02]))
-    noise = ops.sample_noise(decisions, torch.Generator().manual_seed(3))
+    noise = noise_of(decisions, 3)
     heat = rng.uniform(0.5, 3, decisions.count).astype(np.float32)
     cases = (noise, heat), (ops.LIKELIEST, None)
     expected = [frozen.act(agents, who, obs, decisions, *case) for case in cases]

@@ -6,13 +6,13 @@ Skipped where there is no GPU.
 import numpy as np
 import pytest
 import torch
-from support.positions import act, positions, ready, score, some_batch
+from support.positions import act, noise_of, positions, ready, score, some_batch
 from support.self_play import make_agent
 from support.training import load, metrics, resume, torchrun, train, write_config
 from torch.nn.utils import parameters_to_vector
 
 from diplomacy_engine import evaluate_player, load_player, make_bot
-from diplomacy_engine.learning import frozen, ops
+from diplomacy_engine.learning import frozen
 from diplomacy_engine.learning.ranks import Ranks
 from ppo_selfplay_diplomacy import update
 
@@ -35,9 +35,9 @@ def test_orders_and_values_are_the_same(name, autoregressive):
     for device in DEVICES:
         options = {"scale": 3.0, "autoregressive": autoregressive}
         agents = {n: make_agent(name, n, **options).to(device) for n in range(3)}
-        noise = ops.sample_noise(decisions, torch.Generator().manual_seed(3))
-        cases = {"noise": noise}, {"noise": noise, "temperature": heat}, {"greedy": True}
-        drawn = [part for case in cases for part in act(agents[0], obs, decisions, **case)]
+        noise = noise_of(decisions, 3)
+        cases = (3,), (3, heat), (None,)
+        drawn = [part for case in cases for part in act(agents[0], obs, decisions, *case)]
         copies = frozen.act(agents, who, obs, decisions, noise, heat)
         with torch.no_grad():
             scored = [part.cpu() for part in score(agents[0], obs, decisions, drawn[0])]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from support.positions import act, positions, score
+from support.positions import act, noise_of, positions, score
 from support.self_play import make_agent
 
 from diplomacy_engine.learning import ops, plain_ops
@@ -16,7 +16,7 @@ HIDDEN = 9
 def orders_of(name: str, related: bool = True) -> Orders:
     decisions, obs, _ = positions(name)
     agent = make_agent(name, autoregressive=related)
-    chosen, _, _ = act(agent, obs, decisions, torch.Generator().manual_seed(1))
+    chosen, _, _ = act(agent, obs, decisions, 1)
     inputs = agent.inputs
     orders = inputs.orders(inputs(obs), decisions, chosen, related)
     assert orders.lookup.blocked.any() and not orders.lookup.blocked[orders.picked].any()
@@ -49,7 +49,7 @@ def assert_same(one: list, two: list) -> None:
 def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeypatch):
     decisions, obs, _ = positions(name)
     agent = make_agent(name, autoregressive=autoregressive)
-    chosen, _, _ = act(agent, obs, decisions, torch.Generator().manual_seed(2))
+    chosen, _, _ = act(agent, obs, decisions, 2)
 
     def learned() -> tuple[list, list]:
         agent.zero_grad()
@@ -81,11 +81,11 @@ def test_orders_drawn_without_kernels_are_the_same(name, autoregressive, monkeyp
     decisions, obs, _ = positions(name)
     agent = AgentNetwork(make_agent(name, scale=3.0, autoregressive=autoregressive))
     heat = np.linspace(0.5, 2.0, decisions.count, dtype=np.float32)
-    noise = ops.sample_noise(decisions, torch.Generator().manual_seed(3))
+    noise = noise_of(decisions, 3)
 
     def drawn() -> list:
-        cases = {"noise": noise}, {"noise": noise, "temperature": heat}, {"greedy": True}
-        found = [agent.act(obs, decisions, **case) for case in cases]
+        cases = (noise,), (noise, heat), (ops.LIKELIEST,)
+        found = [agent.act(obs, decisions, *case) for case in cases]
         return [*found, agent.explain(obs, decisions)]
 
     found = drawn()
@@ -101,7 +101,7 @@ def test_rows_that_nothing_names_change_nothing(name, monkeypatch):
     """The tables have a row for each province that an order names; as if all were computed."""
     decisions, obs, _ = positions(name)
     agent = make_agent(name)
-    chosen, _, _ = act(agent, obs, decisions, torch.Generator().manual_seed(3))
+    chosen, _, _ = act(agent, obs, decisions, 3)
     found = score(agent, obs, decisions, chosen)
     orders = agent.inputs.orders(agent.inputs(obs), decisions, chosen)
     whole = len(obs.board) * agent.inputs.num_provinces

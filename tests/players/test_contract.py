@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import cloudpickle
 import numpy as np
@@ -11,35 +12,45 @@ from support.tables import slow_but
 
 import diplomacy_engine as engine
 from diplomacy_engine.constants import RUNNING
-from diplomacy_engine.players.advice import advice, seed_player
+from diplomacy_engine.matches.match import MatchReport
+from diplomacy_engine.players.advice import advice
 from diplomacy_engine.players.asking import begin_games, orders_of
 from diplomacy_engine.players.checking import sample_positions
 from diplomacy_engine.players.loading import NEGOTIATORS
-from diplomacy_engine.players.names import UNBOUND
+from diplomacy_engine.players.names import UNBOUND, VOICES
 from diplomacy_engine.players.population import FOLDERS
-from diplomacy_engine.players.protocols import SamplingPlayer, StatefulPlayer, WatchingPlayer
+from diplomacy_engine.players.protocols import StatefulPlayer, WatchingPlayer
 from diplomacy_engine.players.search.uct import UctSettings
 from diplomacy_engine.press.press import PressRules
 
 QUICK = "draws=6 candidates=3 profiles=4"
+POLICY = "MAP-pure-2"
 MEMBER = "FOLDERS/small/latest-60256.npz"  # of a population; of one map alone
-ASKED = ("llm:m@URL", "talker+llm:m@URL")  # of a server; on `standard` their tests ask enough
+ASKED = "llm:m@URL"  # of a server; on `standard` its tests ask enough
+PROGRAM = f"cmd:{sys.executable} -m diplomacy_engine bot MAP-pure-2"
 LOOKING = "support.players:looking"  # by observations of an environment
-PLAYERS = (
-    *engine.BOTS,
-    "MAP-pure-2",
-    "greedy:MAP-pure-2",
-    f"fast({QUICK}):MAP-pure-2",
-    f"fast({QUICK} assume=infer:self,random,dumbbot):MAP-pure-2",
-    "nash(profiles=1)+chaos",
-    MEMBER,
-    LOOKING,
-    *ASKED,
-)
-PURE = ("hold", "greedy:MAP-pure-2", *ASKED, LOOKING)  # no draws of their own
-MAPS = {MEMBER: ("small",)} | dict.fromkeys(ASKED, ("small", "three"))
-CASES = [(name, game_map) for name in PLAYERS for game_map in MAPS.get(name, engine.MAP_NAMES)]
-ALWAYS = [case for case in CASES if case[0] not in ASKED or case[1] == "small"]
+POLICIES = POLICY, f"greedy:{POLICY}", MEMBER
+BASES = (*engine.BOTS, *POLICIES, LOOKING, ASKED, PROGRAM)
+SEARCHES = f"fast({QUICK}):", f"fast({QUICK} assume=infer:self,random,dumbbot):"
+# What has a player within -> what that may be.
+WRAPPERS = {
+    **dict.fromkeys(SEARCHES, POLICIES),
+    "talker+": (ASKED,),
+    **{f"{kind}(profiles=1)+" if VOICES[kind] else f"{kind}+": BASES for kind in NEGOTIATORS},
+}
+PLAYERS = (*BASES, *(wrapper + base for wrapper, bases in WRAPPERS.items() for base in bases))
+PURE = ("hold", f"greedy:{POLICY}", ASKED)  # no draws of their own
+# Each base, and each wrapper, once.
+FEW = *BASES, *(w + bases[n % len(bases)] for n, (w, bases) in enumerate(WRAPPERS.items(), 11))
+MAPS = {MEMBER: ("small",), ASKED: ("small", "three"), PROGRAM: ("three",)}
+
+
+def maps_of(name: str) -> tuple[str, ...]:
+    return next((maps for base, maps in MAPS.items() if base in name), engine.MAP_NAMES)
+
+
+CASES = [(name, game_map) for name in PLAYERS for game_map in maps_of(name)]
+ALWAYS = [(name, maps_of(name)[0]) for name in FEW] + [(POLICY, "standard"), (POLICY, "three")]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +60,7 @@ def make():
         def load(name, map_name):
             name = name.replace("MAP", map_name).replace("URL", server.url)
             name = name.replace("FOLDERS", str(FOLDERS))
-            player = engine.load_player(name, seed=4)
+            player = engine.load_player(name)
             if name in ("mcts", "mcts-plain"):
                 player.settings = UctSettings(leaves=24)
             return player
@@ -59,25 +70,48 @@ def make():
 
 @pytest.mark.parametrize(("name", "map_name"), slow_but(ALWAYS, CASES))
 def test_orders(name, map_name, make):
-    """The public check passes, and another player of that name orders alike."""
+    """The public check passes, and another player of that name orders alike, asked once more too;
+    from another seed it may order otherwise."""
     player = make(name, map_name)
     engine.check_player(player, map_name)
     games = sample_positions(engine.load_map(map_name))
     rows = np.arange(games.num_games)
-    decisions = games.decisions()
     begin_games(games, [player], rows)
-    seed_player(player, 4)
     orders = orders_of(games, player)
-    same_name = make(name, map_name)
-    seed_player(same_name, 4)
-    assert (orders_of(games, same_name, decisions) == orders).all()
-    if name in PURE or isinstance(player, SamplingPlayer) or map_name != "standard":
+    for one in (player, make(name, map_name)):
+        assert (orders_of(games, one) == orders).all()
+    if name.endswith(PURE) or (map_name != "standard" and POLICY not in name):
         return  # elsewhere there may be one best order
     others = games.spare(len(rows))
     others.copy_from(games, rows, rows)
     others.seed_games(rows, np.arange(len(rows), dtype=np.uint64))
     begin_games(others, [player], rows)
     assert (orders_of(others, player) != orders).any(), "another seed samples otherwise"
+
+
+@pytest.mark.parametrize("name", slow_but(FEW, PLAYERS))
+def test_games_are_the_same_however_they_are_played(name, make):
+    """In one part or in several, at once or one after the other, in threads, by the same players or
+    by others, and gone on with elsewhere."""
+    map_name = maps_of(name)[0]
+    other = make(f"{map_name}-pure-1", map_name)
+
+    def played(player, part, **how) -> MatchReport:
+        how |= {"seed": 3, "max_years": 2, "samples": 6}
+        return engine.evaluate_player(map_name, player, other, 6, part=part, **how)
+
+    player = make(name, map_name)
+    whole = played(player, (0, 1), threads=1)
+    parts = [played(player, (1, 2), batch=2), played(make(name, map_name), (0, 2), threads=3)]
+    assert MatchReport.join(parts).saved_games == whole.saved_games
+    games = engine.VectorGame(map_name, 8, seed=2, threads=1, auto_reset=False)
+    rows = np.arange(8)
+    begin_games(games, [player], rows)
+    games.step(orders_of(games, player))
+    copies = [copy.deepcopy(player)]
+    copies += [pickle.loads(kind.dumps(player)) for kind in (pickle, cloudpickle)]
+    orders = [orders_of(games, one) for one in (*copies, player)]
+    assert all((found == orders[-1]).all() for found in orders)
 
 
 class Faulty:
@@ -129,7 +163,8 @@ def test_what_is_no_player():
 
 @pytest.mark.parametrize("map_name", engine.MAP_NAMES)
 @pytest.mark.parametrize(
-    "name", ["lookahead", "mcts", "mcts-plain", *(n for n in PLAYERS if "pure" in n)]
+    "name",
+    ["lookahead", "mcts", "mcts-plain", *POLICIES[:2], *(wrapper + POLICY for wrapper in SEARCHES)],
 )
 def test_what_a_player_thinks(name, map_name, make):
     """Shares of a slot's orders add up to 1, less those that are not shown, and it orders as if it
@@ -147,16 +182,14 @@ def test_what_a_player_thinks(name, map_name, make):
     assert (shown.tried is not None) == (name == "lookahead" or name.startswith("fast"))
 
 
-@pytest.mark.parametrize("name", [name for name in PLAYERS if name != MEMBER])
+@pytest.mark.parametrize("name", [name for name in FEW if MEMBER not in name])
 def test_a_game_goes_on_with_a_new_player(name, make):
-    """One that is shown the past, if it wants to see it, orders as who has played all along.
-
-    Even if the games stand in other rows; but one generator for all draws in their order.
-    """
+    """One that is shown the past, if it wants to see it, orders as who has played all along, even
+    if the games stand in other rows."""
     games = engine.VectorGame("three", 3, seed=2, threads=1, auto_reset=False)
     rows, past = np.arange(3), []
     player, fresh = make(name, "three"), make(name, "three")
-    there = rows if isinstance(player, SamplingPlayer) and not player.greedy else rows[::-1]
+    there = rows[::-1]
     begin_games(games, [player], rows)
     for phase in range(7):
         past.append(games.spare(3))
@@ -168,15 +201,11 @@ def test_a_game_goes_on_with_a_new_player(name, make):
     begin_games(past[0], [fresh], rows)
     for before in past[:-1] if isinstance(fresh, WatchingPlayer) else ():
         fresh.watch(before, rows)
-    for one in (player, fresh):
-        seed_player(one, 7)
     assert (orders_of(games, player) == orders_of(past[-1], fresh)[there]).all()
     if isinstance(player, StatefulPlayer):  # it forgets the past, too
         begin_games(games, [player], rows)
         forgetful = make(name, "three")
         begin_games(games, [forgetful], rows)
-        for one in (player, forgetful):
-            seed_player(one, 7)
         assert (orders_of(games, player) == orders_of(games, forgetful)).all()
 
 
@@ -201,16 +230,3 @@ def test_talk(kind):
     if kind in UNBOUND:
         assert talk["agreed"] > 0
         assert (talk["kept_by_player"][0] < 1) == (kind == "breaker")
-
-
-@pytest.mark.parametrize("name", PLAYERS)
-def test_copies_order_the_same(name, make):
-    """Pickled after a phase, or deeply copied; what the copies are asked changes nobody else."""
-    games = engine.VectorGame("small", 6, seed=2, threads=1, auto_reset=False)
-    player = make(name, "small")
-    begin_games(games, [player], np.arange(6))
-    games.step(orders_of(games, player))
-    copies = [copy.deepcopy(player)]
-    copies += [pickle.loads(kind.dumps(player)) for kind in (pickle, cloudpickle)]
-    found = [orders_of(games, one) for one in (*copies, player)]
-    assert all((orders == found[-1]).all() for orders in found)

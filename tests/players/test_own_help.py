@@ -82,7 +82,7 @@ def test_armies_go_where_own_fleets_lead_and_choose_first(units, by_water):
 
 @pytest.mark.parametrize("helps", [True, False])
 def test_a_policy_is_asked_as_it_was_trained(games, helps):
-    player = load_player("standard-pure-2", game_map=load_map("standard"), seed=5)
+    player = load_player("standard-pure-2", game_map=load_map("standard"))
     player.agent.agent.cross_support = helps
     decisions = games.decisions()
     decision = np.repeat(decisions.slot_decision, np.diff(decisions.order_start))
@@ -143,7 +143,7 @@ def test_among_people_openings_differ_and_nothing_is_in_vain():
     usual, in_vain = {}, {}
     for careful in (False, True):
         games, game_map = VectorGame("standard", 60, seed=1), load_map("standard")
-        player = load_player("standard-0.3-2", game_map=game_map, seed=5, careful=careful)
+        player = load_player("standard-0.3-2", game_map=game_map, careful=careful)
         decisions = games.decisions()
         turkey = player.act(games, decisions.take(decisions.power == 6)).reshape(60, -1)
         usual[careful] = np.unique(turkey, axis=0, return_counts=True)[1].max()
@@ -157,7 +157,7 @@ def test_among_people_openings_differ_and_nothing_is_in_vain():
         in_vain[careful] = (mended(games, decisions, given) != given).sum()
     assert usual[True] < 36 < usual[False]  # of 60 games
     small = VectorGame("small", 60, seed=1)  # where an opening is one order
-    player = load_player("small-dumbbot-2", game_map=small.map, seed=5, careful=True)
+    player = load_player("small-dumbbot-2", game_map=small.map, careful=True)
     england = orders_of(small, player)[:, small.state.unit_power[0] == 0]
     assert np.unique(england, return_counts=True)[1].max() > 36
     assert in_vain[True] == 0 < in_vain[False]

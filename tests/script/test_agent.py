@@ -21,7 +21,7 @@ MAPS = ("small", "three", "standard")
 def test_what_was_sampled_is_what_is_scored(name, autoregressive):
     decisions, obs, phases = positions(name)
     agent = make_agent(name, autoregressive=autoregressive)
-    chosen, logprob, value = act(agent, obs, decisions, torch.Generator().manual_seed(1))
+    chosen, logprob, value = act(agent, obs, decisions, 1)
     assert chosen.shape == decisions.slot_province.shape
     assert (chosen >= 0).all() and (chosen < np.diff(decisions.order_start)).all()
     newlogprob, entropy, newvalue = score(agent, obs, decisions, chosen)
@@ -43,7 +43,7 @@ def test_what_was_sampled_is_what_is_scored(name, autoregressive):
 def test_one_decision_does_not_change_another(name):
     decisions, obs, _ = positions(name)
     agent = make_agent(name)
-    chosen, logprob, value = act(agent, obs, decisions, torch.Generator().manual_seed(2))
+    chosen, logprob, value = act(agent, obs, decisions, 2)
     for d in np.random.default_rng(0).choice(decisions.count, 12, replace=False):
         a, b = decisions.slot_start[d : d + 2]
         alone = score(agent, obs.take(np.array([d])), decisions.take(np.array([d])), chosen[a:b])
@@ -56,7 +56,7 @@ def test_only_legal_orders_are_chosen(name):
     """The games take every order of the network, and no province is adjusted twice."""
     games = VectorGame(name, 8, seed=2, max_years=5, threads=1, auto_reset=False)
     agents = [make_agent(name, scale=0.3, autoregressive=seeing) for seeing in (True, False)]
-    generator, kinds = torch.Generator().manual_seed(3), set()
+    generator, kinds = np.random.default_rng(3), set()
     texts, table = games.vocabulary.texts, games.table
     for step in range(30):
         agent, decisions = agents[step % 2], games.decisions()
@@ -103,7 +103,7 @@ def test_sampling_follows_the_probabilities(name, phase, autoregressive):
         assert (probability == 0).any() and (probability > 0).any()
     else:  # only with this does the second unit see what the first was given
         assert (np.ptp(after, 0).max() > 1e-3) == autoregressive
-    draws, generator = 0, torch.Generator().manual_seed(7)
+    draws, generator = 0, np.random.default_rng(7)
     observed = np.zeros(probability.shape)
     rows = np.full(1000, d)
     for _ in range(6):
@@ -141,7 +141,7 @@ def test_greedy_picks_the_likeliest(name, phase, autoregressive):
         agent = make_agent(name, seed=seed, autoregressive=autoregressive)
         probability = enumerate_decision(agent, decisions, obs, d)
         asked = obs.take(np.array([d])), decisions.take(np.array([d]))
-        chosen, _, _ = act(agent, *asked, greedy=True)
+        chosen, _, _ = act(agent, *asked, None)
         first = probability.sum(1).argmax()
         assert chosen.tolist() == [first, probability[first].argmax()]
         expected = probability.sum(1), probability[first] / probability[first].sum()
@@ -158,7 +158,7 @@ def test_entropy_is_a_share_of_the_greatest_possible():
     chosen = np.zeros(len(counts), np.int64)
     for scale, low, high in ((0.0, 1 - 1e-5, 1 + 1e-5), (1e4, -1e-6, 0.2)):
         agent = make_agent("three", scale=scale)
-        chosen, _, _ = act(agent, obs, decisions, greedy=True)
+        chosen, _, _ = act(agent, obs, decisions, None)
         share = score(agent, obs, decisions, chosen)[1].detach().numpy()
         assert low <= np.median(share[free]) <= high
         assert (share >= -1e-6).all() and (share <= 1 + 1e-5).all()
@@ -172,7 +172,7 @@ def test_gradients_are_finite_and_reach_every_weight(name):
     """Also where orders are ruled out with -inf."""
     decisions, obs, _ = positions(name)
     agent = make_agent(name)
-    chosen, _, _ = act(agent, obs, decisions, torch.Generator().manual_seed(5))
+    chosen, _, _ = act(agent, obs, decisions, 5)
     logprob, entropy, value = score(agent, obs, decisions, chosen)
     (logprob.sum() + entropy.sum() + value.sum()).backward()
     for parameter_name, parameter in agent.named_parameters():
@@ -191,8 +191,7 @@ def test_temperature_divides_the_scores_of_draws_only():
     entropy = []
     for temperature in (0.05, 1.0, 1e6):
         hot = np.full(len(rows), temperature, np.float32)
-        generator = torch.Generator().manual_seed(3)
-        chosen, logprob, _ = act(agent, many, lists, generator, temperature=hot)
+        chosen, logprob, _ = act(agent, many, lists, 3, hot)
         with torch.no_grad():
             plain, _, _ = score(agent, many, lists, chosen)
         np.testing.assert_allclose(logprob, plain, rtol=1e-3, atol=1e-4)

@@ -30,7 +30,7 @@ def test_a_policy_is_changed_in_one_place(edit, imported, tmp_path, capsys):
     run = train(tmp_path / "runs", script=script, learning_rate=0.01, **FEW)
     name, agent = f"{script.__file__}:{run}", learned_agent(script, run)
     assert f"--against {name}\n" in capsys.readouterr().out
-    assert drawn_by_player(name, 3) == drawn_by(agent, 3) != drawn_by(agent, 4)
+    assert drawn_by_player(name) == drawn_by(agent) != drawn_by(agent, 4)
     assert resume(run, "--total-timesteps", "80", script=script) == 0
 
 
@@ -83,9 +83,9 @@ def test_no_other_script_uses_it(mine, tmp_path, capsys):
 
 def test_its_script_plays_it_where_it_is_named(mine, imported, tmp_path, capsys):
     script, run = mine
-    drawn, otherwise = drawn_by_player(f"{script}:{run}", 3), drawn_by(learned_agent(ppo, run), 3)
+    drawn, otherwise = drawn_by_player(f"{script}:{run}"), drawn_by(learned_agent(ppo, run))
     assert load_player(f"{script}:{run}").name == f"mine.py:{run.name}"
-    assert drawn == drawn_by_player(str(run), 3, script="own") != otherwise
+    assert drawn == drawn_by_player(str(run), script="own") != otherwise
     words = ["evaluate", "--games", "2", "--against", "hold", "--player", str(run)]
     assert cli.main([*words, "--script", "own"]) == 0
     argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(tmp_path / "on")]

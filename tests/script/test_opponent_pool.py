@@ -4,14 +4,11 @@ import copy
 
 import numpy as np
 import pytest
-import torch
 from support.positions import ready, some_batch
 from support.self_play import make_agent, make_pool
 from support.training import differences
 from torch import nn
 
-from diplomacy_engine import VectorGame
-from diplomacy_engine.learning import players
 from diplomacy_engine.learning.ranks import Ranks
 from ppo_selfplay_diplomacy import LEARNER, OpponentPool, update
 
@@ -67,32 +64,6 @@ def test_bots_in_the_pool():
     for probability, drawn in ((0.0, {3, 4}), (1.0, {1, 2})):
         pool = make_pool(2, pool_bots=("hold", "chaos"), pool_bot_prob=probability)
         assert set(shares(pool)) == drawn
-
-
-class Drawing:
-    """A player of one's own, with a generator."""
-
-    name = "drawing"
-
-    def __init__(self):
-        self.generator = torch.Generator()
-
-    def act(self, games, decisions):
-        lengths = np.diff(decisions.order_start)
-        places = torch.rand(len(lengths), generator=self.generator).numpy() * lengths
-        return decisions.order[decisions.order_start[:-1] + places.astype(np.int32)]
-
-
-def test_an_opponent_s_draws_go_on_with_the_run(monkeypatch):
-    """One that is loaded anew, as when a run is resumed, draws as who has played all along."""
-    monkeypatch.setattr(players, "load_player", lambda name, game_map: Drawing())
-    games = VectorGame("standard", 4)
-    one, again = (players.load_opponent("drawing", games.map) for _ in range(2))
-    first = one.act(games, games.decisions())
-    state = torch.get_rng_state()
-    second = one.act(games, games.decisions())
-    torch.set_rng_state(state)
-    assert (again.act(games, games.decisions()) == second).all() and (first != second).any()
 
 
 def test_a_copy_does_not_change_when_the_learner_learns():

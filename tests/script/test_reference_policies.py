@@ -32,7 +32,7 @@ def test_it_beats_random_players(folder):
     assert kind != "pure" or not args["pool_bots"]
     curve = "accuracy" if kind == "human" else "eval/dumbbot/win"
     assert folder not in FOLDERS or curve in (folder / "metrics.jsonl").read_text()
-    player = load_player(folder, game_map=load_map(game_map), seed=1)
+    player = load_player(folder, game_map=load_map(game_map))
     games = 14 if game_map == "standard" else 30
     options = {"num_games": games, "seed": 2, "max_years": 10}
     result = evaluate_player(game_map, player, make_bot("random"), **options).result()

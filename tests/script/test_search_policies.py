@@ -7,10 +7,11 @@ import pytest
 
 from diplomacy_engine import VectorGame, load_map, load_player, make_bot, reward_input
 from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
+from diplomacy_engine.games.draws import phase_seeds
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.policy.player import Objective
 from diplomacy_engine.players.search.best_response import FAST, BestResponse
-from diplomacy_engine.players.search.draws import PolicyDraws, phase_seeds
+from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.players.search.leaves import Critic, Leaves
 from diplomacy_engine.scoring.mixes import make_reward_mix
 
@@ -117,7 +118,7 @@ def test_a_policy_that_talks_can_search(protocol):
     learner = press.LEARNER_SPEC
     args = learner.args_class(map="three", hidden=8, press=protocol)
     agent = learner.make_agent(vars(args), load_map("three"))
-    policy = learner.make_player(agent, "new", 1, False, vars(args))
+    policy = learner.make_player(agent, "new", False, vars(args))
     games = after_a_year("three", 2)
     asked = games.decisions()
     settings = FAST._replace(candidates=2, draws=2, profiles=1)

@@ -161,9 +161,9 @@ def test_learning_beats_random(tmp_path):
         return match.result()["overall"]["win"]["value"]
 
     run = train(tmp_path / "runs", **LEARNS)
-    trained = win_rate(registry.load_player(run / "checkpoint.pt", seed=1))
+    trained = win_rate(registry.load_player(run / "checkpoint.pt"))
     torch.manual_seed(1)
-    untrained = win_rate(policy_player(ppo.Agent(load_map("small"), 32, 2), "untrained", 1))
+    untrained = win_rate(policy_player(ppo.Agent(load_map("small"), 32, 2), "untrained"))
     assert wilson_interval(trained * 300, 300)[0] > 0.8, (trained, untrained)
     assert wilson_interval(untrained * 300, 300)[1] < 0.6, (trained, untrained)
 
@@ -339,7 +339,7 @@ class Remembering:
 
 
 def test_a_bot_that_remembers_is_told_of_new_games(tmp_path, monkeypatch):
-    monkeypatch.setattr(ppo, "load_opponent", Remembering)
+    monkeypatch.setattr(ppo.engine, "load_player", Remembering)
     bots = {"pool_bots": ["random"], "pool_bot_prob": 1.0, "eval_bots": []}
     run = train(tmp_path / "runs", **SETTINGS["plain"] | bots)
     assert load(run)["run"]["results"]["counters"]["games"] > SETTINGS["plain"].get("num_envs", 0)

@@ -12,14 +12,26 @@ from torch import nn
 from diplomacy_engine import BoardViews, Decisions, VectorGame, make_bot
 from diplomacy_engine.constants import OrderKind, Phase
 from diplomacy_engine.games.decisions import join_decisions
+from diplomacy_engine.games.draws import order_noise
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.players.asking import ask_players
+from diplomacy_engine.players.policy.player import LIKELIEST
+
+Seed = int | np.random.Generator | None
 
 
-def act(agent: nn.Module, obs: BoardViews, decisions: Decisions, *rest, **options) -> tuple:
+def noise_of(decisions: Decisions, seed: Seed) -> np.ndarray:
+    """Return noise to sample by, drawn from a seed; None: that of the likeliest orders."""
+    if seed is None:
+        return LIKELIEST
+    rng = np.random.default_rng(seed)
+    return order_noise(decisions, rng.integers(0, 2**64, decisions.count, np.uint64))
+
+
+def act(agent: nn.Module, obs: BoardViews, decisions: Decisions, seed: Seed, *heat) -> tuple:
     """Return what a player of an agent chooses: positions, log-probabilities, values."""
-    return AgentNetwork(agent).act(obs, decisions, *rest, **options)
+    return AgentNetwork(agent).act(obs, decisions, noise_of(decisions, seed), *heat)
 
 
 def score(agent: nn.Module, obs: BoardViews, decisions: Decisions, chosen: np.ndarray):
@@ -93,9 +105,7 @@ def some_batch(agent: nn.Module, count: int = 30, name: str = "small") -> Batch:
     decisions, obs, _ = positions(name)
     rows = np.arange(count)
     experience = Experience(obs.take(rows), decisions.take(rows), None)
-    chosen, logprobs, _ = act(
-        agent, experience.obs, experience.decisions, torch.Generator().manual_seed(0)
-    )
+    chosen, logprobs, _ = act(agent, experience.obs, experience.decisions, 0)
     advantages = np.random.default_rng(0).normal(size=count).astype(np.float32)
     values = rows.astype(np.float32)
     return Batch(experience._replace(chosen=chosen), logprobs, values, advantages, values * 0.1)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...constants import NONE
-from ...players.protocols import Seedable
 from .player import Answer, Exchange, LanguagePlayer
 from .questions import Question, TalkQuestion
 from .replies import Reading, read_reply
@@ -38,10 +37,6 @@ class LocalPlayer(LanguagePlayer):
         self.greedy = greedy or settings.temperature == 0
         self.recording = False
         self.trace: list[tuple[int, str, str, Reply]] = []
-
-    @property
-    def generator(self) -> Seedable:
-        return self.model.generator
 
     def answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         free = self.settings.constraint == "none" and isinstance(questions[0], Question)

@@ -4,6 +4,7 @@ chooses only where the trie branches. This file alone needs transformers."""
 
 import itertools
 import os
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -92,6 +93,7 @@ class Draft:
     orders: OrderTokens
     free: int = 0  # tokens of free text that are left
     opening: Callable[[str], Sequence[int]] | None = None
+    rng: np.random.Generator | None = None
     done: bool = False
     node: Trie | int | None = None  # None: free text
 
@@ -164,9 +166,8 @@ class LanguageModel:
     """A causal language model that writes orders. The network stays in evaluation mode: with
     dropout the probabilities learned from would not be those that were played with."""
 
-    def __init__(self, network, tokenizer, settings: LanguageSettings, seed: int = 0):
+    def __init__(self, network, tokenizer, settings: LanguageSettings):
         self.network, self.tokenizer, self.settings = network.eval(), tokenizer, settings
-        self.generator = torch.Generator().manual_seed(seed % 2**63)
         self.passes = 0  # through the network, while writing
         self.clock = Clock()  # of the stages of writing
         self._orders: dict[str, OrderTokens] = {}
@@ -220,8 +221,8 @@ class LanguageModel:
         free: int | None = None,
     ) -> list[Reply]:
         """Write a line for every slot, after `free` tokens of any text (None: as the settings say).
-        A batch of other prompts changes the last bits of the probabilities, and so now and then a
-        draw: equal batches and seeds give equal replies."""
+        What is drawn depends on a question's seed and prompt alone; but a batch of other prompts
+        changes the last bits of the probabilities, and so now and then a draw."""
         thinking = self.settings.thinking if free is None else free
         drafts = [
             Draft(
@@ -230,6 +231,7 @@ class LanguageModel:
                 self._tokens(question),
                 thinking,
                 self._opening(prompt),
+                np.random.default_rng([question.seed, zlib.crc32(prompt.encode())]),
             )
             for prompt, question in zip(prompts, questions)
         ]
@@ -292,7 +294,7 @@ class LanguageModel:
         if greedy:
             chosen = logprobs.argmax(1)
         else:
-            draws = torch.rand(len(rows), 1, generator=self.generator, dtype=torch.float64)
+            draws = torch.tensor([[draft.rng.random()] for draft, _ in rows], dtype=torch.float64)
             shares = logprobs.double().exp().cumsum(1)
             chosen = (shares <= draws * shares[:, -1:]).sum(1)
             lengths = [logits.shape[1] if ids is None else len(ids) for ids in allowed]
@@ -373,9 +375,7 @@ class LanguageModel:
         return LogProbabilities(logprobs.gather(1, first)[:, 0], entropy, rows)
 
 
-def load_language_model(
-    settings: LanguageSettings, device: str = "cpu", seed: int = 0
-) -> LanguageModel:
+def load_language_model(settings: LanguageSettings, device: str = "cpu") -> LanguageModel:
     """Return the model in a folder, or in a .gguf file; UserError if it cannot be loaded. Nothing
     is taken from the network, and no code that lies in the folder runs."""
     path = Path(settings.model)
@@ -398,7 +398,7 @@ def load_language_model(
         if "trust_remote_code" in str(error):
             reason = "it needs the code in its folder, and such code is never run"
         raise UserError(f"the model in {path} cannot be loaded: {reason}") from None
-    return LanguageModel(network, tokenizer, settings, seed)
+    return LanguageModel(network, tokenizer, settings)
 
 
 def make_tiny_model(game_map: Map, seed: int):

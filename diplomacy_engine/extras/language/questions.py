@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from ...constants import NONE
 from ...games.decisions import Decisions
+from ...games.draws import phase_seeds
 from ...games.vector_game import VectorGame
 from ...players.asking import Slot, slots_of
 from ...rules.notation import unit_of
+from ...rules.state import Salt
 from ...textgame.game import Game
 from ...textgame.position import last_orders
 
@@ -22,6 +24,7 @@ class Question(NamedTuple):
     waive: int  # the number of WAIVE
     winter: bool  # a province may be chosen in one slot only
     past: list[tuple[str, list[str]]]  # earlier movement phases: name, orders with their results
+    seed: int = 0  # of the draws of the reply
     deals: list[str] | None = None  # of this phase, in words; None: nobody negotiates
 
     def open_slot(self, slot: Slot, taken_orders: Collection[int]) -> Slot:
@@ -55,6 +58,7 @@ class TalkQuestion(NamedTuple):
     row: int
     power: str
     prompt: str
+    seed: int
     slots: list[Slot]  # their numbers are places in `texts`
     texts: list[str]  # all lines that any slot allows
     one_line: bool = True
@@ -63,7 +67,8 @@ class TalkQuestion(NamedTuple):
     def of(cls, question: Question, prompt: str, units: Sequence[str], texts: Sequence[str]):
         texts = list(texts)
         slots = [Slot(unit, list(range(len(texts))), texts) for unit in units]
-        return cls(question.game, question.row, question.power, prompt, slots, texts)
+        about = question.game, question.row, question.power, prompt, question.seed
+        return cls(*about, slots, texts)
 
     def open_slot(self, slot: Slot, taken_orders: Collection[int]) -> Slot:
         return slot
@@ -79,6 +84,7 @@ def questions_of(
     # Copies of a position share a Game: making one takes longer than all the rest here.
     shared = [array for name, array in games.state._asdict().items() if name != "seed"]
     copies: dict[bytes, Game] = {}
+    seeds = phase_seeds(games, decisions.game, decisions.power, Salt.LANGUAGE)[:, 0].tolist()
     for d in range(decisions.count):
         row = int(decisions.game[d])
         position = b"".join(array[row].tobytes() for array in shared)
@@ -94,6 +100,7 @@ def questions_of(
             int(games.table.waive),
             bool(decisions.slot_province[first] == NONE),
             past.get(row, []),
+            seeds[d],
         )
 
 

@@ -7,14 +7,14 @@ import numpy as np
 from msgspec import Meta, MsgspecError, Struct, json
 
 from ..._version import VERSION
-from ...constants import FLEET, NONE, RESULT_WORDS, RUNNING
+from ...constants import FLEET, NONE, RESULT_WORDS, RUNNING, Phase
 from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...players.asking import slots_of
 from ...rules.map import Map
 from ...rules.notation import unit_of
-from ...rules.state import LAST_YEAR, GameState
+from ...rules.state import LAST_YEAR, GameState, seed_from
 from ...rules.vocabulary import vocabulary
 from ...textgame import position as saved_state
 
@@ -39,7 +39,6 @@ class Hello(Struct, omit_defaults=True):
     wants: list[str] = []  # of a program: `legal_orders`, `last_orders`, `arrays`
     talks: bool = False  # of a program: whether it makes and answers offers
     greedy: bool = False  # of a host: whether likeliest orders are asked for
-    seed: int = 0  # of a host: of the program's random numbers
 
 
 class Message(Struct):
@@ -88,7 +87,6 @@ class Line(Struct, omit_defaults=True):
     tables: dict[str, list[str]] | None = None  # of a map, for `arrays`
     request: int | None = None  # a number, which the reply repeats
     max_years: int = 0  # 0: games have no last year
-    seed: int | None = None  # of the program's own random numbers from here on
     press: Talking | None = None  # None: powers cannot talk
     positions: list[Position] = []
     arrays: Arrays | None = None  # in place of positions
@@ -252,17 +250,20 @@ def _clear(games: VectorGame, rows: np.ndarray) -> None:
     state.end[rows], state.winner[rows] = RUNNING, NONE
 
 
-def load_positions(games: VectorGame, positions: Sequence[Position]) -> None:
-    """Set up positions in the rows of their game numbers; UserError names what is impossible."""
+def load_positions(games: VectorGame, positions: Sequence[Position], seed: int) -> None:
+    """Set up positions in the rows of their game numbers; UserError names what is impossible. A
+    position that says no seed or turn has those of `seed` and its phase."""
     one = games.spare(1)
     for position in positions:
         about = {key: getattr(position, key) for key in saved_state.STATE_KEYS}
         try:
             saved_state.load_state(one, {key: value for key, value in about.items() if value})
-            seed = np.uint64(int(position.seed or 0))
+            own = np.uint64(int(position.seed or seed_from(seed, position.game)))
         except (UserError, ValueError, OverflowError) as error:
             raise UserError(f"game {position.game}, {position.name:.20}: {error}") from None
-        one.state.turn[0], one.state.seed[0] = position.turn, seed
+        state = one.state
+        phases = len(Phase) * (int(state.year[0]) - one.board.first_year) + int(state.phase[0])
+        state.turn[0], state.seed[0] = position.turn or max(0, phases), own
         games.copy_from(one, np.array([0]), np.array([position.game]), keep_seeds=True)
 
 

@@ -29,26 +29,12 @@ TIMEOUT = 60.0  # seconds that an answer may take
 MOVETIME = 1000  # milliseconds that DUI gives for a decision
 
 
-class Seed:
-    """The seed of a program's random numbers, to be sent with the next request."""
-
-    def __init__(self) -> None:
-        self.value: int | None = None
-
-    def manual_seed(self, seed: int) -> None:
-        self.value = seed % 2**63
-
-    def take(self) -> int | None:
-        value, self.value = self.value, None
-        return value
-
-
 class Program:
     """A program that speaks docs/protocol.md."""
 
-    def __init__(self, command: str, timeout: float, greedy: bool, seed: int):
+    def __init__(self, command: str, timeout: float, greedy: bool):
         self.process, self.map, self.requests = Process(command, timeout), None, 0
-        hello = Hello(lines.PROTOCOL, lines.ABOUT, list(MAP_NAMES), greedy=greedy, seed=seed)
+        hello = Hello(lines.PROTOCOL, lines.ABOUT, list(MAP_NAMES), greedy=greedy)
         answer = self._ask("its first line", Line(hello=hello))
         if answer.hello is None or answer.hello.protocol != lines.PROTOCOL:
             raise self.process.fault(f"does not speak version {lines.PROTOCOL} of the protocol")
@@ -87,18 +73,16 @@ class Program:
         return answer
 
     def orders(
-        self, games: VectorGame, positions: list[Position], seed: int | None, press: Talking | None
+        self, games: VectorGame, positions: list[Position], press: Talking | None
     ) -> list[ByPower]:
-        line = Line(seed=seed, press=press, positions=positions)
+        line = Line(press=press, positions=positions)
         return self.answer(games, positions[0].name, line).orders
 
-    def array_orders(
-        self, games: VectorGame, decisions: Decisions, arrays: Arrays, seed: int | None
-    ) -> np.ndarray:
+    def array_orders(self, games: VectorGame, decisions: Decisions, arrays: Arrays) -> np.ndarray:
         """Return the orders of decisions by province, (D, V)."""
         year, phase = (int(x[decisions.game[0]]) for x in (games.state.year, games.state.phase))
         where, provinces = phase_name(year, phase), len(games.board.terrain)
-        answer = self.answer(games, where, Line(seed=seed, arrays=arrays))
+        answer = self.answer(games, where, Line(arrays=arrays))
         try:
             numbers = lines.read_array(answer.arrays or {}, "orders", len(games.table.kind) - 1)
             if numbers.size != decisions.count * provinces:
@@ -117,11 +101,10 @@ class ProgramPlayer:
     """A program as a player. An order that is illegal or missing counts as a hold, and in
     `faults`; of those that are illegal the first is in `example`."""
 
-    def __init__(self, program: Program | Engine, about: tuple[ProgramSpec, bool, int]):
+    def __init__(self, program: Program | Engine, about: tuple[ProgramSpec, bool]):
         self.program, self.about, self.name = program, about, short_name(about[0])
         self._press: Talking | None = None
         self._heard: dict[tuple[int, int], tuple] = {}
-        self.generator = Seed()
         self.faults: Counter = Counter()
         self.example = ""
         self._new: set[int] = set()
@@ -137,17 +120,17 @@ class ProgramPlayer:
         if not decisions.count:
             return numbers
         seats = list(zip(decisions.game.tolist(), decisions.power.tolist()))
-        seed, names = self.generator.take(), games.vocabulary.texts
+        names = games.vocabulary.texts
         if "arrays" in self.program.wants and self._press is None:
             arrays = lines.arrays_of(games, decisions, self._new)
             self._new -= set(decisions.game.tolist())
-            ordered = self.program.array_orders(games, decisions, arrays, seed)
+            ordered = self.program.array_orders(games, decisions, arrays)
             plain = _take_plain(games, decisions, ordered, numbers)
             rest = np.flatnonzero(~plain).tolist()
             texts = {d: [names[n] for n in ordered[d].tolist() if n != NONE] for d in rest}
         else:
             positions = self._positions(games, decisions)
-            answers = self.program.orders(games, positions, seed, self._press)
+            answers = self.program.orders(games, positions, self._press)
             orders = {position.game: by_power for position, by_power in zip(positions, answers)}
             texts = [orders[game].get(games.map.powers[power], []) for game, power in seats]
             plain = np.zeros(decisions.count, bool)
@@ -219,12 +202,12 @@ class ProgramPlayer:
         return slot if number in every.order else None
 
 
-def start_program(spec: ProgramSpec, greedy: bool = False, seed: int = 0) -> ProgramPlayer:
-    about, timeout = (spec, greedy, seed), float(spec.options.get("timeout", TIMEOUT))
+def start_program(spec: ProgramSpec, greedy: bool = False) -> ProgramPlayer:
+    about, timeout = (spec, greedy), float(spec.options.get("timeout", TIMEOUT))
     if spec.kind == "dui":
         movetime = spec.options.get("movetime", MOVETIME)
         return ProgramPlayer(Engine(spec.command, timeout, movetime), about)
-    program = Program(spec.command, timeout, greedy, seed)
+    program = Program(spec.command, timeout, greedy)
     return (TalkingProgram if program.hello.talks else ProgramPlayer)(program, about)
 
 
@@ -287,8 +270,7 @@ class TalkingProgram(ProgramPlayer):
         for row, message in boards.offers(offers) if offers is not None else ():
             if message not in at[row].messages:
                 at[row].messages.append(message)
-        terms, seed = _terms(ask, talk), self.generator.take()
-        line = Line(seed=seed, press=terms, positions=positions)
+        line = Line(press=_terms(ask, talk), positions=positions)
         answer = self.program.answer(talk.games, positions[0].name, line)
         for position, messages in zip(positions, answer.messages):
             words = {

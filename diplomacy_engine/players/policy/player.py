@@ -1,7 +1,7 @@
 """The policy of a network as a player. The network itself is the script's; here are only arrays."""
 
 import sys
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import Meta
@@ -10,14 +10,17 @@ from ..._suggest import player_name, quoted
 from ...constants import SPRING_MOVEMENT
 from ...errors import UserError
 from ...games.decisions import Decisions, order_numbers
+from ...games.draws import order_noise, phase_seeds, pick_shares, sample_noise, uniform
 from ...games.observation import BoardViews
 from ...games.order_lists import matched, order_places
 from ...games.own_help import mended
 from ...games.vector_game import VectorGame
 from ...records import convert
+from ...rules.state import Salt
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
-from ..protocols import Explanation, Seedable
+from ..protocols import Explanation
 
+LIKELIEST = np.zeros(0, np.float32)  # in the place of noise
 Temperature = Annotated[float, Meta(ge=0.01, le=100)]
 OPENING_TEMPERATURE = np.float32(1.5)  # of a game's first year among people
 DRAWN_OPENINGS, HOTTEST = 192, 5.0  # draws for the first phase, at temperatures from 1 on
@@ -44,15 +47,13 @@ class Network(Protocol):
         self,
         obs: BoardViews,
         decisions: Decisions,
-        generator: Any = None,
-        greedy: bool = False,
+        noise: np.ndarray,
         temperature: np.ndarray | None = None,
-        noise: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sample an order for each slot.
+        """Sample an order for each slot by Gumbel `noise` (N,); LIKELIEST: the likeliest.
 
         Returns positions in the slots' lists (S,), and of each decision (D,) the log-probability
-        of all its orders and the value. Gumbel `noise` (N,) decides; None: `generator` makes it.
+        of all its orders and the value.
         """
 
     def explain(self, obs: BoardViews, decisions: Decisions) -> Explanation: ...
@@ -91,9 +92,9 @@ class Objective(NamedTuple):
 class PolicyPlayer:
     """A policy as a player of matches.
 
-    It samples from its own generator. `settings` are those of its training, with the `temperature`
-    at which it plays if that is not 1; None where nobody asks what its values mean. One that is
-    `careful`, among people, gives no order that cannot help, and does not open all games alike.
+    `settings` are those of its training, with the `temperature` at which it plays if that is not 1;
+    None where nobody asks what its values mean. One that is `careful`, among people, gives no order
+    that cannot help, and does not open all games alike.
     """
 
     careful = False
@@ -102,12 +103,10 @@ class PolicyPlayer:
         self,
         agent: Network,
         name: str,
-        generator: Seedable,
         greedy: bool = False,
         settings: dict | None = None,
     ):
-        self.agent, self.name, self.generator = agent, name, generator
-        self.greedy, self.settings = greedy, settings
+        self.agent, self.name, self.greedy, self.settings = agent, name, greedy, settings
         temperature = (settings or {}).get("temperature", 1.0)
         self.temperature = np.float32(convert(Temperature, temperature, f"{name}: temperature"))
 
@@ -122,7 +121,8 @@ class PolicyPlayer:
         if decisions.count and (begins & large).all() and not self.greedy:
             return mended(games, decisions, matched(decisions, own, self._opening(games, own)))
         temperature = self.temperature * np.where(opens, OPENING_TEMPERATURE, np.float32(1))
-        chosen, _, _ = self.agent.act(obs, own, self.generator, self.greedy, temperature)
+        noise = LIKELIEST if self.greedy else sample_noise(games, own)
+        chosen, _, _ = self.agent.act(obs, own, noise, temperature)
         numbers = matched(decisions, own, order_numbers(own, chosen))
         return mended(games, decisions, numbers) if self.careful else numbers
 
@@ -132,10 +132,12 @@ class PolicyPlayer:
         each = self.temperature * np.linspace(1, HOTTEST, DRAWN_OPENINGS, dtype=np.float32)
         temperature = np.tile(each, own.count)
         obs = self.observe(games, drawn.game, drawn.power)
-        chosen, logprob, _ = self.agent.act(obs, drawn, self.generator, temperature=temperature)
+        seeds = phase_seeds(games, own.game, own.power, Salt.OPENING, DRAWN_OPENINGS).ravel()
+        chosen, logprob, _ = self.agent.act(obs, drawn, order_noise(drawn, seeds), temperature)
         numbers, parts = order_numbers(drawn, chosen), []
         orders = drawn.by_province(numbers, len(games.board.terrain))
-        for d, (game, power) in enumerate(zip(own.game, own.power.tolist())):
+        places = uniform(games, own.game, own.power, Salt.OPENING_CHOICE)[:, 0]
+        for d, place in enumerate(places):
             part = slice(d * DRAWN_OPENINGS, (d + 1) * DRAWN_OPENINGS)
             _, first = np.unique(orders[part], axis=0, return_index=True)
             first = first[np.argsort(-logprob[part][first])][:OPENINGS]
@@ -144,8 +146,7 @@ class PolicyPlayer:
                 shares /= shares.sum()
                 if shares[0] <= LARGEST_SHARE:
                     break
-            rng = np.random.default_rng([int(games.state.seed[game]), power])
-            row = part.start + rng.choice(first, p=shares)
+            row = part.start + first[pick_shares(shares, place)]
             parts.append(numbers[slice(*drawn.slot_start[row : row + 2])])
         return np.concatenate(parts)
 

@@ -4,9 +4,10 @@ import numpy as np
 
 from ...constants import NONE, End, Phase
 from ...games.decisions import Decisions
+from ...games.draws import phase_seeds, pick_shares, unit_places
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt, in_movement
-from .draws import Draws, phase_seeds, pick_shares, unit_places
+from .draws import Draws
 
 TRIES = 24  # joint orders drawn from each hypothesis to see how likely what was ordered is
 SMOOTHING = 0.5  # draws that every legal order of a unit is given besides

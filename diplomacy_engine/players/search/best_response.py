@@ -14,12 +14,13 @@ import numpy as np
 
 from ...constants import NONE
 from ...games.decisions import Decisions
+from ...games.draws import phase_seeds
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt
 from ..bots.dumbbot import Dumbbot
 from ..protocols import Reasons
 from .assumptions import Assumptions
-from .draws import Draws, PlayerDraws, VariedDraws, phase_seeds
+from .draws import Draws, PlayerDraws, VariedDraws
 from .leaves import CenterClaims, LeafValue
 from .player import SearchPlayer
 

@@ -8,72 +8,20 @@ from typing import Protocol
 
 import numpy as np
 
-from ..._jit import jit
 from ...constants import NONE
 from ...games.decisions import Decisions, order_numbers
+from ...games.draws import order_noise, phase_seeds
 from ...games.order_lists import matched
 from ...games.vector_game import VectorGame
-from ...rules.state import Salt, decision_seed, in_movement, next_random
+from ...rules.state import Salt, in_movement
 from ..asking import ask_player
-from ..policy.player import PolicyPlayer
+from ..policy.player import LIKELIEST, PolicyPlayer
 from ..protocols import Explanation, Player
 
 ROOM = 512  # copies of games on which players are asked at once
 CHUNK = 64  # boards encoded at once: what a network computes of them fits into a core's cache
 MOST = 4096  # samples of a policy made at once, which bounds the memory for their lists of orders
 SHOWN = 64  # samples that show how often a player gives an order
-
-
-@jit
-def _phase_seeds(state, rows, powers, salt, first, out):
-    """Write seeds `first` and on of powers (n,) in games `rows` (n,) to out (n, count)."""
-    for i in range(rows.shape[0]):
-        rng = decision_seed(state, rows[i], powers[i], salt)
-        for k in range(first + out.shape[1]):
-            rng, high = next_random(rng)
-            mixed, low = next_random(rng ^ np.uint64(high))
-            if k >= first:
-                out[i, k - first] = mixed ^ np.uint64(low)
-
-
-def phase_seeds(
-    games: VectorGame, rows: np.ndarray, powers: np.ndarray, salt: int, count: int, first: int = 0
-) -> np.ndarray:
-    """Return (n, count) uint64 seeds, numbers `first` and on, of powers' draws in this phase.
-
-    `salt` is what they are used for, one of `Salt`.
-    """
-    out = np.empty((len(rows), count), np.uint64)
-    rows, powers = np.asarray(rows, np.int64), np.asarray(powers, np.int64)
-    _phase_seeds(games.state, rows, powers, int(salt), first, out)
-    return out
-
-
-def unit_places(seeds: np.ndarray) -> np.ndarray:
-    return (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def pick_shares(shares: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Return which entry of each row of shares (..., K) a place (...) in [0, 1) falls on, int64."""
-    edges = np.cumsum(shares, -1)
-    edges /= edges[..., -1:]
-    return (place[..., None] >= edges[..., :-1]).sum(-1)
-
-
-@jit
-def _uniform(seeds, slot_start, order_start, out):
-    for d in range(seeds.shape[0]):
-        rng = seeds[d]
-        for n in range(order_start[slot_start[d]], order_start[slot_start[d + 1]]):
-            rng, bits = next_random(rng)
-            out[n] = min(max((bits + 0.5) / 4294967296, 1e-20), 1 - 1e-7)
-
-
-def order_noise(decisions: Decisions, seeds: np.ndarray) -> np.ndarray:
-    """Return (N,) float32 Gumbel noise, each decision's from its own seed (D,)."""
-    out = np.empty(len(decisions.order), np.float32)
-    _uniform(seeds, decisions.slot_start, decisions.order_start, out)
-    return -np.log(-np.log(out))
 
 
 class Draws(Protocol):
@@ -125,16 +73,14 @@ class PolicyDraws:
             own = self.policy.legal_orders(games, decisions.take(which[part]))
             obs = self.policy.observe(games, own.game, own.power)
             noise = order_noise(own, seeds[part])
-            chosen, logprob[part], _ = self.policy.agent.act(
-                obs, own, temperature=temperatures[part], noise=noise
-            )
+            chosen, logprob[part], _ = self.policy.agent.act(obs, own, noise, temperatures[part])
             orders[part] = own.by_province(order_numbers(own, chosen), orders.shape[1])
         return orders.reshape(*shape, -1), logprob.reshape(shape)
 
     def likeliest(self, games: VectorGame, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
         decisions = self.policy.legal_orders(games, decisions)
         obs = self.policy.observe(games, decisions.game, decisions.power)
-        chosen, logprob, _ = self.policy.agent.act(obs, decisions, greedy=True)
+        chosen, logprob, _ = self.policy.agent.act(obs, decisions, LIKELIEST)
         numbers = order_numbers(decisions, chosen)
         orders = decisions.by_province(numbers, len(games.board.terrain))
         return orders[:, None], logprob[:, None]
@@ -146,13 +92,12 @@ class PolicyDraws:
         for part in np.split(np.arange(decisions.count), ends):
             full = decisions.take(part)
             own = self.policy.legal_orders(games, full)
-            seeds = phase_seeds(games, own.game, own.power, Salt.PLAIN, 1)[:, 0]
-            noise = order_noise(own, seeds)
+            noise = LIKELIEST
+            if not self.greedy:
+                noise = order_noise(own, phase_seeds(games, own.game, own.power, Salt.PLAIN)[:, 0])
             obs = self.policy.observe(games, own.game, own.power)
             temperature = np.full(own.count, self.policy.temperature)
-            chosen, _, _ = self.policy.agent.act(
-                obs, own, greedy=self.greedy, temperature=temperature, noise=noise
-            )
+            chosen, _, _ = self.policy.agent.act(obs, own, noise, temperature)
             numbers.append(matched(full, own, order_numbers(own, chosen)))
         return np.concatenate(numbers)
 

@@ -15,6 +15,7 @@ from ..._suggest import quoted
 from ...constants import NONE, RUNNING
 from ...errors import UserError
 from ...games.decisions import Decisions
+from ...games.draws import phase_seeds
 from ...games.observation import BoardViews
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt
@@ -24,7 +25,7 @@ from ..asking import orders_of
 from ..policy.player import PolicyPlayer
 from ..protocols import Player
 from .best_response import BestResponse, better_half
-from .draws import CHUNK, Draws, PolicyDraws, phase_seeds
+from .draws import CHUNK, Draws, PolicyDraws
 from .leaves import CenterClaims, LeafValue, Leaves
 
 GAMES = 64  # of a policy against itself, which tell what its values mean

@@ -5,11 +5,12 @@ import numpy as np
 from ..._suggest import player_name
 from ...constants import NONE
 from ...games.decisions import Decisions, ragged_rows
+from ...games.draws import order_noise, phase_seeds
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt
 from ..bots.dumbbot import Dumbbot
 from ..bots.random_bots import RandomBot
-from .draws import PlayerDraws, order_noise, phase_seeds
+from .draws import PlayerDraws
 from .leaves import CenterClaims, Leaves
 from .uct import DecoupledUct, UctSettings
 

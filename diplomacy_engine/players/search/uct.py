@@ -13,10 +13,11 @@ from ..._arrays import new_arrays, shaped
 from ..._jit import jit
 from ...constants import NONE, RUNNING
 from ...games.decisions import Decisions
+from ...games.draws import phase_seeds
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt, in_movement, next_random, random_below
 from ..bots.dumbbot import Dumbbot
-from .draws import Draws, PlayerDraws, phase_seeds, vary
+from .draws import Draws, PlayerDraws, vary
 from .leaves import CenterClaims
 from .player import SearchPlayer
 

@@ -3,12 +3,12 @@
 import numpy as np
 
 from ...constants import NONE
+from ...games.draws import uniform
 from ...games.vector_game import VectorGame
+from ...rules.state import Salt
 from ..deals import Clause, Offers, make_offers
 from ..press import PEACE_ALONE
 from .negotiation import Silent, Talk, best_of_pairs, partner_of
-
-COIN_SEED = 0x636F696E
 
 
 class PowerReach:
@@ -111,11 +111,6 @@ class Coin(Peaceful):
     """Wishes peace by a toss of a coin for each other power: what talk is worth without thought."""
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        state, powers = talk.games.state, talk.games.num_powers
-        wish = [
-            np.random.default_rng([COIN_SEED, seed, turn, power]).random(powers) < 0.5
-            for seed, turn, power in zip(
-                state.seed[talk.game].tolist(), state.turn[talk.game].tolist(), talk.power.tolist()
-            )
-        ]
-        return np.array(wish) & (np.arange(powers) != talk.power[:, None])
+        powers = talk.games.num_powers
+        wish = uniform(talk.games, talk.game, talk.power, Salt.COIN, powers) < 0.5
+        return wish & (np.arange(powers) != talk.power[:, None])

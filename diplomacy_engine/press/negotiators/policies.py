@@ -1,13 +1,15 @@
 """Policies that were trained to talk, as players: they talk in matches as they did in training."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from ...constants import NONE
+from ...games.draws import uniform
 from ...games.observation import BoardViews
 from ...games.vector_game import VectorGame
 from ...players.policy.player import Network, PolicyPlayer
+from ...rules.state import Salt
 from ..deals import Offers, join_offers
 from ..talk_views import SLOTS, OfferViews, TalkViews, Template, silence, who_can_answer
 from .negotiation import Talk, best_of_pairs
@@ -27,7 +29,17 @@ class TalkingNetwork(Network, Protocol):
 
     binding: bool
 
-    def sample_noise(self, shape: tuple[int, ...], generator: Any) -> np.ndarray: ...
+
+def talk_noise(
+    games: VectorGame,
+    rows: np.ndarray,
+    powers: np.ndarray,
+    salt: int,
+    count: int,
+    first: int = 0,
+) -> np.ndarray:
+    """Return (n, count) float32 in (0, 1), numbers `first` and on, by which policies talk."""
+    return uniform(games, rows, powers, salt, count, first).astype(np.float32)
 
 
 class WishingPlayer(PeaceNegotiator, PolicyPlayer):
@@ -40,13 +52,13 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
     _heard: tuple | None = None
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        others = self._others(talk)
-        return self.agent.sample_talk(self._asked(talk), others, self._noise(others.shape))[0] == 1
+        others, noise = self._others(talk), self._noise(talk, Salt.WISHES, talk.games.num_powers)
+        return self.agent.sample_talk(self._asked(talk), others, noise)[0] == 1
 
-    def _noise(self, shape: tuple[int, ...]) -> np.ndarray:
+    def _noise(self, talk: Talk, salt: int, count: int, first: int = 0) -> np.ndarray:
         if self.greedy:
-            return np.full(shape, 0.5, np.float32)
-        return self.agent.sample_noise(shape, self.generator)
+            return np.full((len(talk.game), count), 0.5, np.float32)
+        return talk_noise(talk.games, talk.game, talk.power, salt, count, first)
 
     def _asked(self, talk: Talk) -> TalkViews | OfferViews:
         obs = self.observe(talk.games, talk.game, talk.power)
@@ -76,7 +88,7 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
             if np.shape(self.breaks_deals) != deals.shape[1:3]:
                 self.breaks_deals = np.zeros(deals.shape[1:3], bool)
             obs = self.observe(talk.games, talk.game, talk.power)
-            keeps = self.agent.sample_keeps(obs, self._noise(n.shape))[0]
+            keeps = self.agent.sample_keeps(obs, self._noise(talk, Salt.KEEPS, 1)[:, 0])[0]
             self.breaks_deals[talk.game, talk.power] = keeps == 0
 
     def observe(
@@ -98,12 +110,12 @@ class OfferingPlayer(DealChooser, WishingPlayer):
 
     views = OfferViews
 
-    def _draw(self, talk: Talk, able=None, places=None, heard=None, heard_places=None) -> tuple:
+    def _draw(self, talk: Talk, salt: int, first: int = 0, **arguments: np.ndarray) -> tuple:
         n, powers = len(talk.game), talk.games.num_powers
         silent = silence(OfferViews, n, powers)
-        noise = None if self.greedy else self._noise((n, 1 + powers))
-        arguments = {"able": able, "places": places, "heard": heard, "heard_places": heard_places}
-        arguments = {name: silent[name] if a is None else a for name, a in arguments.items()}
+        noise = None if self.greedy else self._noise(talk, salt, 1 + powers, first)
+        names = "able", "places", "heard", "heard_places"
+        arguments = {name: arguments.get(name, silent[name]) for name in names}
         for name in ("heard", "heard_places"):
             arguments[name] = arguments[name][:, :, None]
         return self.agent.sample_talk(self._asked(talk), *arguments.values(), noise)
@@ -114,8 +126,9 @@ class OfferingPlayer(DealChooser, WishingPlayer):
         free = ~talk.known.dealt[np.arange(len(row)), talk.power]
         able, places = (part[row, talk.power] for part in (possible.able, possible.places))
         parts = []
-        for group in partners:
-            choice = self._draw(talk, able & (free & group)[..., None], places)[0]
+        for number, group in enumerate(partners):
+            first, own = number * (1 + talk.games.num_powers), able & (free & group)[..., None]
+            choice = self._draw(talk, Salt.OFFERS, first, able=own, places=places)[0]
             offering = np.flatnonzero(choice != NONE)
             receiver, slot = np.divmod(choice[offering].astype(np.int64), SLOTS)
             seats = row[offering], talk.game[offering], talk.power[offering]
@@ -128,7 +141,7 @@ class OfferingPlayer(DealChooser, WishingPlayer):
         template, places = read_offers(talk.games, offers)
         heard, heard_places = silent["heard"], silent["heard_places"]
         heard[n, offers.sender], heard_places[n, offers.sender] = template, places
-        agreed = self._draw(talk, heard=heard, heard_places=heard_places)[2]
+        agreed = self._draw(talk, Salt.ANSWERS, heard=heard, heard_places=heard_places)[2]
         return agreed[n, offers.sender, 0]
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
@@ -137,4 +150,4 @@ class OfferingPlayer(DealChooser, WishingPlayer):
 
     def wishes(self, talk: Talk) -> np.ndarray:
         heard = np.where(self._others(talk), Template.PEACE, NONE)
-        return self._draw(talk, heard=heard)[2][..., 0]
+        return self._draw(talk, Salt.WISHES, heard=heard)[2][..., 0]

@@ -3,11 +3,12 @@
 import numpy as np
 
 from ...constants import NONE
+from ...games.draws import phase_seeds
 from ...games.vector_game import VectorGame
 from ...players.asking import orders_of
 from ...players.policy.player import PolicyPlayer
 from ...players.protocols import Player
-from ...players.search.draws import PolicyDraws, phase_seeds
+from ...players.search.draws import PolicyDraws
 from ...players.search.leaves import CenterClaims
 from ...rules.state import Salt
 from ..deals import Deals, OfferResult, Offers, make_offers
@@ -16,7 +17,6 @@ from .negotiation import Talk
 
 EPSILON = 1e-6  # smaller gains are rounding
 ROOM = 2048  # boards tried at once
-PROFILE_SEED = np.uint64(0x70726F66696C6573)
 
 
 def held_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
@@ -53,19 +53,14 @@ class Trials:
             copies = self._copies = games.spare(need)
         at = np.arange(need)
         copies.copy_from(games, np.repeat(rows, count), at)
-        with np.errstate(over="ignore"):  # a hash
-            mixed = (state.seed[rows] ^ PROFILE_SEED) + state.turn[rows].astype(np.uint64)
-            seeds = mixed[:, None] * np.uint64(0xD1342543DE82EF95) + np.arange(
-                count, dtype=np.uint64
-            )
-        copies.seed_games(at, seeds.ravel())
+        copies.seed_games(at, phase_seeds(games, rows, NONE, Salt.TRIALS, count).ravel())
         orders = orders_of(copies, self.player, copies.decisions(at))[:need]
         profiles = orders.reshape(len(rows), count, -1)
         self._drawn = key, profiles
         return profiles
 
     def _of_policy(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
-        """Each board is encoded once, and the policy's own generator rests."""
+        """Each board is encoded once."""
         decisions = games.decisions(rows)
         seeds = phase_seeds(games, decisions.game, decisions.power, Salt.TRIALS, self.profiles)
         drawn, _ = PolicyDraws(self.player).draw(games, decisions, seeds)

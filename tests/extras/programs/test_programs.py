@@ -33,7 +33,7 @@ from diplomacy_engine.extras.programs.lines import (
     load_positions,
     positions_of,
 )
-from diplomacy_engine.extras.programs.player import ProgramPlayer, Seed
+from diplomacy_engine.extras.programs.player import ProgramPlayer
 from diplomacy_engine.extras.programs.talk import Boards, deals_of, press_of
 from diplomacy_engine.matches.match import MatchSettings
 from diplomacy_engine.players.asking import orders_of
@@ -72,7 +72,7 @@ class Inside:
     """In place of a Process: `bot NAME` in this process, which starts at once."""
 
     def __init__(self, name: str, timeout: float):
-        self.host, self.maps = bot.Host(load_player(name)), {}
+        self.host, self.maps = bot.Host(load_player(name), 1), {}
 
     def ask(self, *lines: bytes, phase: str) -> bytes:
         said = [bot._answer(self.host, self.maps, line_decoder.decode(line)) for line in lines]
@@ -496,7 +496,7 @@ def test_a_dialogue_of_dui():
     lines = f"dui\nisready\nposition {dui.dfen(position)}\n"
     lines += "setpower austria\nunknown words\ngo movetime 10\nstop\nquit\ngo\n"
     out = io.BytesIO()
-    bot._speak_dui(bot.Host(load_player("hold")), io.BytesIO(lines.encode()), out)
+    bot._speak_dui(bot.Host(load_player("hold"), 1), io.BytesIO(lines.encode()), out)
     said = out.getvalue().decode().splitlines()
     assert "duiok" in said and "readyok" in said
     assert sorted(said[-1].removeprefix("bestorders ").split(" ; ")) == [
@@ -511,8 +511,8 @@ def test_the_dialogue_of_the_page():
     page = (REPOSITORY / "docs" / "protocol.md").read_text()
     dialogue = page.partition("## A dialogue")[2].split("```")[1].strip().splitlines()
     asked = [line[2:] for line in dialogue if line.startswith("> ")]
-    out = io.BytesIO()
-    bot._speak(bot.Host(load_player("peaceful+hold")), io.BytesIO("\n".join(asked).encode()), out)
+    host, out = bot.Host(load_player("peaceful+hold"), 1), io.BytesIO()
+    bot._speak(host, io.BytesIO("\n".join(asked).encode()), out)
     assert out.getvalue().decode().splitlines() == [x[2:] for x in dialogue if x[0] == "<"]
 
 
@@ -523,25 +523,15 @@ def test_unusual_positions(change, error):
     request["positions"] = [position | {"powers": ["FRANCE"]} | change]
     player, out = load_player("coin+hold"), io.BytesIO()
     with contextlib.nullcontext() if not error else pytest.raises(UserError, match=error):
-        bot._speak(bot.Host(player), io.BytesIO(json.dumps(request).encode()), out)
+        bot._speak(bot.Host(player, 1), io.BytesIO(json.dumps(request).encode()), out)
     assert error or json.loads(out.getvalue())["messages"] == [[]]
 
 
-def test_who_orders_for_a_player_that_talks_has_the_seed_and_is_greedy():
-    class Drawing:
-        name, greedy, generator = "drawing", False, Seed()
-
-        def act(self, games, decisions):
-            return np.zeros(0, np.int32)
-
-    player = Drawing()
-    hello = line_decoder.decode(b'{"hello": {"protocol": 1, "greedy": true, "seed": 5}}')
-    bot._answer(bot.Host(Peaceful(player, "peaceful+drawing")), {}, hello)
-    assert player.greedy and player.generator.value == 5
-
-
-def test_any_integer_is_a_seed():
-    bot.Host(load_player("small-pure-1")).begin([], -(2**70))
+def test_who_orders_for_a_player_that_talks_is_greedy():
+    player = load_player("small-pure-1")
+    hello = line_decoder.decode(b'{"hello": {"protocol": 1, "greedy": true}}')
+    bot._answer(bot.Host(Peaceful(player, "peaceful+drawing"), 1), {}, hello)
+    assert player.greedy
 
 
 def test_the_bridge_sets_up_the_positions_of_the_package():

@@ -5,9 +5,10 @@ import pytest
 
 from diplomacy_engine import VectorGame, load_player, make_bot
 from diplomacy_engine.constants import NONE
+from diplomacy_engine.games.draws import phase_seeds
 from diplomacy_engine.players.asking import ask_players, begin_games, orders_of
 from diplomacy_engine.players.search.assumptions import Assumptions
-from diplomacy_engine.players.search.draws import PlayerDraws, phase_seeds
+from diplomacy_engine.players.search.draws import PlayerDraws
 from diplomacy_engine.press.negotiators.negotiation import negotiate
 from diplomacy_engine.press.press import Press
 
