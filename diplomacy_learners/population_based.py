@@ -131,6 +131,8 @@ class MemberSetup(startup.Setup):
                     group[part] = new_rate if group[part] == rate else group[part] * new_rate / rate
             run.rng = np.random.default_rng([self.args.seed, run.step])
             startup.seed_generators(int(run.rng.integers(2**62)))
+            rows = np.arange(run.games.num_games)
+            run.games.seed_games(rows, run.rng.integers(0, 2**64, len(rows), np.uint64))
         return resumed
 
 

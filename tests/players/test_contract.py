@@ -27,7 +27,7 @@ QUICK = "draws=6 candidates=3 profiles=4"
 POLICY = "MAP-pure-2"
 MEMBER = "FOLDERS/small/latest-60256.npz"  # of a population; of one map alone
 ASKED = "llm:m@URL"  # of a server; on `standard` its tests ask enough
-PROGRAM = f"cmd:{sys.executable} -m diplomacy_engine bot MAP-pure-2"
+PROGRAM = f"cmd:{sys.executable} -m diplomacy_engine bot random"
 LOOKING = "support.players:looking"  # by observations of an environment
 POLICIES = POLICY, f"greedy:{POLICY}", MEMBER
 BASES = (*engine.BOTS, *POLICIES, LOOKING, ASKED, PROGRAM)
