@@ -3,7 +3,7 @@ so the same in whatever order, batch, thread or process players are asked."""
 
 import numpy as np
 
-from .._jit import jit
+from .._jit import jit, jit_allocating
 from ..rules.state import Salt, decision_seed, next_random
 from .decisions import Decisions
 from .vector_game import VectorGame
@@ -46,11 +46,22 @@ def uniform(
     count: int = 1,
     first: int = 0,
 ) -> np.ndarray:
-    """Return (n, count) float64 draws in [0, 1), as `phase_seeds` seeds them."""
-    return unit_places(phase_seeds(games, rows, powers, salt, count, first))
+    """Return (n, count) float64 draws in (0, 1), independent ones, from `phase_seeds`."""
+    seeds = phase_seeds(games, rows, powers, salt, count, first)
+    return _independent(seeds.ravel()).reshape(seeds.shape)
+
+
+@jit_allocating
+def _independent(seeds):
+    out = np.empty(seeds.shape[0])
+    for i in range(seeds.shape[0]):
+        _, bits = next_random(seeds[i])
+        out[i] = (bits + 0.5) / 4294967296
+    return out
 
 
 def unit_places(seeds: np.ndarray) -> np.ndarray:
+    """Return where seeds of `phase_seeds` lie in [0, 1); those of one phase lie evenly."""
     return (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 

@@ -141,7 +141,7 @@ def test_offers_answers_and_orders_are_one_decision(binding):
 
 def test_offers_are_drawn_as_often_as_they_are_likely():
     """So are answers; without noise the likeliest are taken, and each has its log-probability."""
-    run = make_run(press="offers", num_envs=6)
+    run = make_run(press="offers", num_envs=18)
     for _ in range(6):
         play_phase(run)
     decisions = run.games.decisions()
