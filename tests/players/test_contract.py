@@ -219,7 +219,8 @@ def test_talk(kind):
     if kind in UNBOUND:
         names = f"{kind}{option}+dumbbot", "breaker(profiles=2)+dumbbot"
     rules = PressRules("offers", 2, kind not in UNBOUND)
-    given = "standard" if kind in UNBOUND else "three", *map(engine.load_player, names), 7
+    games = 14 if kind in UNBOUND else 7
+    given = "standard" if kind in UNBOUND else "three", *map(engine.load_player, names), games
     found = [
         engine.evaluate_player(*given, max_years=2, threads=n, batch=batch, press=rules).result()
         for n, batch in ((1, 7), (3, 4))
