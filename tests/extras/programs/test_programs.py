@@ -419,7 +419,9 @@ for line in sys.stdin:
 
 def test_bot_refuses_a_protocol_that_it_does_not_know():
     with pytest.raises(UserError, match=r"line 1: .* protocol 1, not 2"):
-        bot._speak(bot.Host(load_player("hold")), io.BytesIO(b'{"hello": {"protocol": 2}}'), None)
+        bot._speak(
+            bot.Host(load_player("hold"), 1), io.BytesIO(b'{"hello": {"protocol": 2}}'), None
+        )
 
 
 def test_a_pickled_player_starts_a_program_of_its_own():
