@@ -29,7 +29,7 @@ from tyro.conf import Positional
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import Decisions, Game, Map, UserError, load_map
 from diplomacy_engine._files import atomic_write
-from diplomacy_engine.constants import DISBAND, HOLD, WAIVE, WINTER_ADJUSTMENTS
+from diplomacy_engine.constants import COMPLETED, DISBAND, HOLD, WAIVE, WINTER_ADJUSTMENTS
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import ragged_rows, row_edges
 from diplomacy_engine.learning import checkpoints, ops, settings
@@ -39,6 +39,7 @@ from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.signals import StopSignals
 from diplomacy_engine.players.policy.player import Temperature
 from diplomacy_engine.textgame.imports.games import read_games
+from diplomacy_engine.textgame.saved_game import Ending, read_saved_game
 
 HELD_OUT = 10  # one game in so many measures what was learned
 MEASURED = 4_000  # most held-out decisions of one evaluation
@@ -87,7 +88,7 @@ class Examples(NamedTuple):
     """n decisions of people; a slot whose order is not known has one order to choose from."""
 
     experience: Experience
-    share: np.ndarray  # (n,) float32, of all powers' squared centers at the end of the game
+    share: np.ndarray  # (n,) float32, the power's `sum_of_squares` at the end of the game
     moving: np.ndarray  # (n,) bool, whether it is a movement phase
 
     take, join = take_rows, staticmethod(join_rows)
@@ -127,7 +128,7 @@ def _games_of(path: str, game_map: Map) -> Iterator[dict]:
 
 def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | None:
     """Return the decisions of one saved game; powers that sent no orders in a phase have none."""
-    phases = saved["phases"]
+    _, _, phases, ending = read_saved_game(saved, game_map)
     game = Game.from_state(game_map, phases[0]["state"], game_map.max_years)
     parts, seats = [], []
     for phase in phases:
@@ -149,7 +150,7 @@ def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | No
     if not parts:
         return None
     experience, moving = zip(*parts)
-    share = final_shares(phases[-1]["state"]["centers"], game_map)[np.concatenate(seats)]
+    share = final_shares(phases[-1]["state"], game_map, ending)[np.concatenate(seats)]
     return Examples(Experience.join(list(experience)), share, np.concatenate(moving))
 
 
@@ -158,12 +159,12 @@ def _unit_lists(units: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {power: sorted(own) for power, own in units.items() if own}
 
 
-def final_shares(centers: Mapping[str, list], game_map: Map) -> np.ndarray:
-    """Return each power's share (P,) of all squared centers; a solo is all of them."""
-    counts = np.array([len(centers.get(power) or ()) for power in game_map.powers], np.float32)
-    if counts.max() >= game_map.board.victory_centers:
-        counts *= counts == counts.max()
-    return counts**2 / max(1.0, float((counts**2).sum()))
+def final_shares(state: Mapping, game_map: Map, ending: Ending) -> np.ndarray:
+    """Return each power's `sum_of_squares` (P,) in the last position; a game that was broken off
+    there has ended in a draw, if nobody has the centers that win."""
+    over = dict(state) | {"name": COMPLETED}
+    figures = Game.from_state(game_map, over, None, *ending[1:]).figures()
+    return np.array([figures[power]["sum_of_squares"] for power in game_map.powers], np.float32)
 
 
 def experience_of(game: Game, senders: Iterable[str], counts: Counter) -> Experience | None:

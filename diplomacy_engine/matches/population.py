@@ -15,7 +15,6 @@ from ..players.protocols import Player
 from ..records import read_json
 from ..replays.replay import Replay
 from ..rules.vocabulary import vocabulary
-from ..scoring.rewards import mean_ranks
 from .figures import Z, mean_text, percent
 from .match import MatchSettings
 from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
@@ -239,16 +238,12 @@ def rank_person(
             name = name or f"{power}, unknown"
             row.append(0 if person else names.setdefault(name, len(names) + 1))
         if replay.winners and row.count(0) == 1 and len(set(row)) == len(row):
-            centers, ahead = replay.frames[-1].scene.centers, len(replay.map.provinces)
             seats.append(row)
-            # Who has conceded has lost, whatever it holds.
-            ranked = ((power in replay.winners, len(centers[power])) for power in replay.map.powers)
-            finals.append([ahead * won_or_drew + held for won_or_drew, held in ranked])
+            finals.append(replay.ranks)
     if not any(0 < number <= num_members for row in seats for number in row):
         raise UserError(
             f"no finished game has {person_name} and a member of {population.title} in it"
         )
-    finishes = mean_ranks(np.array(finals))
     return rank_after_games(
-        population.ratings, np.array(seats), finishes, rng, len(names) - num_members
+        population.ratings, np.array(seats), np.array(finals), rng, len(names) - num_members
     )

@@ -344,10 +344,7 @@ class TextGame:
             what = "may build" if owed > 0 else "must remove"
             self.write(f"  {self.viewer.power} {what} {abs(owed)}.")
         if game.is_over:
-            how = "share a draw" if game.is_draw else "wins" if len(game.winners) == 1 else "win"
-            how = "have agreed to a draw" if game.is_agreed else how
-            how += ", as all others have conceded" * game.is_conceded
-            self.write(f"  The game is over: {', '.join(game.winners)} {how}.")
+            self.write(f"  The game is over: {game.result}.")
         elif self.explain and self.viewer.power in session.now.waiting_for():
             self._show_hint()
         self._show_votes()

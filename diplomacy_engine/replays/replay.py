@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from .._suggest import counted, did_you_mean, listed, printable, quoted
-from ..constants import End, canonical_phase, phase_kind
+from .._suggest import counted, did_you_mean, printable, quoted
+from ..constants import canonical_phase, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..pictures.board import phase_title, scene_svg
@@ -18,11 +18,11 @@ from ..press.daide import message_words
 from ..records import convert
 from ..rules.map import Map
 from ..rules.notation import in_words, order_words, province_of
+from ..scoring.outcomes import figure_values
 from ..textgame import position as positions
 from ..textgame.causes import played_orders, result_words
 from ..textgame.imports.games import Note, read_games
 from ..textgame.saved_game import (
-    Ending,
     in_disorder,
     named_map,
     read_broken,
@@ -50,42 +50,12 @@ class Replay(NamedTuple):
     frames: list[Frame]
     players: dict[str, str]  # power -> who played it, as far as the game says so
     winners: list[str]  # the winner and its team, or who shares a draw; none: not over
-    is_draw: bool
-    ending: Ending  # what the game says of draws and concessions
-
-    @property
-    def result(self) -> str:
-        if not self.winners:
-            return f"not over: as it stood in {phase_title(self.frames[-1].scene.phase)}"
-        names = [self.named(power) for power in self.winners]
-        if self.ending.draw_agreed:
-            return f"a draw agreed by {listed(names)}"
-        if self.is_draw and len(names) > 1:
-            return f"a draw between {listed(names)}"
-        scene, verb = self.frames[-1].scene, "wins" if len(names) == 1 else "win"
-        held = {p for table in (scene.units, scene.centers) for p in table if table[p]}
-        others = held.intersection(self.map.powers).difference(self.winners)
-        centers = sum(len(scene.centers[power]) for power in self.winners)
-        solo = len(names) == 1 and centers >= self.map.board.victory_centers
-        if not solo and others and others.issubset(self.ending.conceded):
-            return f"{listed(names)} {verb}, as all others have conceded"
-        if solo or self.map.teams.text:
-            return f"{listed(names)} {verb} with {counted(centers, 'center')}"
-        return f"{names[0]} wins, as the game's note says" if others else f"{names[0]} is left"
+    ranks: list[float]  # of the powers at the end, or as the last phase is
+    result: str  # what came of the game, in words
 
     @property
     def title(self) -> str:
-        if not self.winners:
-            return f"Not over, in {phase_title(self.frames[-1].scene.phase)}"
-        if 2 < len(self.winners) == len(self.map.powers):
-            how = " was agreed" if self.ending.draw_agreed else ""
-            return f"A draw between all powers{how}"
-        shown = self if len(self.winners) < 3 else self._replace(players={})
-        return shown.result[0].upper() + shown.result[1:]
-
-    def named(self, power: str) -> str:
-        player = self.players.get(power)
-        return power.capitalize() + (f" ({player})" if player else "")
+        return self.result[0].upper() + self.result[1:]
 
     def find(self, phase: str) -> int:
         names, text = [frame.scene.phase for frame in self.frames], phase
@@ -167,9 +137,16 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
                 given_up.add(power)
                 declared.append((power, "", CONCEDES))
         frames.append(Frame(scene, thoughts, talk, declared))
-    won = positions.winners(games)
-    draw = bool(games.state.end[0] in (End.YEAR_LIMIT, End.AGREED))
-    return Replay(game_id, found_map, frames, _players(saved, found_map), won, draw, ending)
+    players, won = _players(saved, found_map), positions.winners(games)
+    ranks = figure_values(games.outcomes(), found_map.board.victory_centers)["rank"][0].tolist()
+    result = positions.result_text(games, lambda power: named(power, players))
+    result = result or f"not over, in {phase_title(frames[-1].scene.phase)}"
+    return Replay(game_id, found_map, frames, players, won, ranks, result)
+
+
+def named(power: str, players: Mapping[str, str]) -> str:
+    """Return a power's name with its player's, if that is known."""
+    return power.capitalize() + (f" ({players[power]})" if power in players else "")
 
 
 def _players(saved: Mapping, game_map: Map) -> dict[str, str]:

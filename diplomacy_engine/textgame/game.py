@@ -189,9 +189,12 @@ class Game:
     @property
     def is_conceded(self) -> bool:
         """Whether the game is over because all others that were left have conceded."""
-        others = set(self.powers) - set(self.winners)
-        gone = others.isdisjoint(self.alive) and not others.isdisjoint(self.conceded)
-        return self.is_over and not self.is_draw and gone
+        return positions.won_by_concession(self._games)
+
+    @property
+    def result(self) -> str:
+        """What came of the game, such as `France wins with 18 centers`; empty until it is over."""
+        return positions.result_text(self._games)
 
     @property
     def is_over(self) -> bool:

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from .. import constants
-from .._suggest import did_you_mean, quoted
+from .._suggest import counted, did_you_mean, listed, quoted
 from ..constants import (
     COMPLETED,
     NONE,
@@ -30,7 +30,7 @@ from ..rules import notation
 from ..rules.map import Map
 from ..rules.phases import end_by_victory
 from ..rules.state import adjustments_owed, can_build_in, is_retreat, reset_game
-from .saved_game import left_out, victors
+from .saved_game import victors
 
 MAX_YEAR = 9999
 STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_results")
@@ -127,6 +127,37 @@ def named(games: VectorGame, powers: Sequence[bool]) -> list[str]:
 def winners(games: VectorGame) -> list[str]:
     """The winner and its team, or at a draw all that are alive; nobody while the game goes on."""
     return named(games, games.outcomes().winners(games.board.team)[0])
+
+
+def won_by_concession(games: VectorGame) -> bool:
+    """Whether the game is over because all others that were left have conceded."""
+    state, outcomes = games.state, games.outcomes()
+    won, winner = outcomes.winners(games.board.team)[0], state.winner[0]
+    by_centers = games.centers()[0, winner] >= games.board.victory_centers
+    left = (outcomes.alive[0] & ~won).any() or (state.end[0] == End.SOLO and by_centers)
+    return bool(winner != NONE and not left and (state.conceded[0] & ~won).any())
+
+
+def result_text(games: VectorGame, called: Callable[[str], str] = str.capitalize) -> str:
+    """Return what came of the game, such as `a draw agreed by France and Italy`, or an empty text
+    while it goes on; powers are `called` by name, but of more than two without it."""
+    won, end, centers = winners(games), games.state.end[0], games.centers()[0]
+    if not won:
+        return "" if end == End.RUNNING else "nobody is left"
+    is_draw = end in (End.YEAR_LIMIT, End.AGREED)
+    names = listed([called(name) if len(won) < 3 else name.capitalize() for name in won])
+    if is_draw and (len(won) > 1 or end == End.AGREED):
+        names = "all powers" if 2 < len(won) == len(games.map.powers) else names
+        return f"a draw {'agreed by' if end == End.AGREED else 'between'} {names}"
+    held = int(centers[[games.map.power_index[name] for name in won]].sum())
+    verb = "wins" if len(won) == 1 else "win"
+    if is_draw:
+        return f"{names} is left"
+    if won_by_concession(games):
+        return f"{names} {verb}, as all others have conceded"
+    if end == End.TEAM or held >= games.board.victory_centers:
+        return f"{names} {verb} with {counted(held, 'center')}"
+    return f"{names} {verb}, as the game's note says"
 
 
 def state_dictionary(games: VectorGame) -> dict:
@@ -374,7 +405,7 @@ def load_state(
     _load_centers(games, fields.centers)
     _load_last_orders(games, fields.last_orders, fields.last_results or {})
     forbid_retreats(games)
-    for power in (*conceded, *left_out(games.map, state, conceded)):
+    for power in conceded:
         row.conceded[0, games.map.power_number(power)] = True
     if row.end[0] != End.RUNNING:
         _load_result(games, agreed, victors(games.map, state))
@@ -393,14 +424,19 @@ def _load_name(games: VectorGame, name: str) -> None:
 
 
 def _load_result(games: VectorGame, agreed: bool, won_by: Sequence[str]) -> None:
-    state = games.state
+    """Let the game have ended as it is noted to have been `won_by` one side or shared by several,
+    else as the position says. Who has no share of a draw counts as if it had conceded."""
+    state, team = games.state, games.board.team
+    noted, alive = np.isin(games.map.powers, won_by), games.outcomes().alive[0]
+    one_side = bool(won_by) and np.array_equal(noted, team == team[noted.argmax()])
     state.end[0] = End.AGREED if agreed else End.YEAR_LIMIT
-    if agreed or (len(won_by) > 1 and not games.map.teams.text):
-        return
-    if won_by and not games.map.teams.text and won_by != named(games, games.outcomes().alive[0]):
-        state.end[0], state.winner[0] = End.SOLO, games.map.power_index[won_by[0]]
-    else:
+    if won_by and not one_side:
+        state.conceded[0] |= alive & ~noted
+    elif not agreed:
         end_by_victory(games.board, state, 0, True)
+        if one_side and (noted != alive).any() and state.winner[0] not in np.flatnonzero(noted):
+            state.winner[0] = np.where(noted, games.centers()[0], NONE).argmax()
+            state.end[0] = End.TEAM if games.map.teams.text else End.SOLO
 
 
 def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]:

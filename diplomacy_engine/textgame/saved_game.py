@@ -1,6 +1,6 @@
 """Saved games in the format of the `diplomacy` package, one game per line of a .jsonl file."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -216,16 +216,6 @@ def _by_power(game_map: Map, table: Mapping) -> dict:
 
 def _named(record: Mapping) -> dict:
     return dict(record) | {"name": canonical_phase(record["name"])}
-
-
-def left_out(game_map: Map, state: Mapping, conceded: Sequence[str]) -> tuple[str, ...]:
-    """Return who has no share of a draw that others agreed on, as if it had conceded."""
-    shared = victors(game_map, state)
-    if len(shared) < 2 or game_map.teams.text or state["name"] != COMPLETED:
-        return ()
-    held = [table for table in map(state.get, ("units", "centers")) if isinstance(table, Mapping)]
-    alive = [power for power in game_map.powers if any(table.get(power) for table in held)]
-    return tuple(power for power in alive if power not in (*shared, *conceded))
 
 
 def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:

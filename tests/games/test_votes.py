@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.games import orderable, play_randomly, standard
+from support.games import play_randomly, random_orders, standard
 from support.tables import read_table
 from support.webdip import history
 
 from diplomacy_engine import MAP_NAMES, Game, UserError, VectorGame, load_map, make_bot
-from diplomacy_engine.constants import AGREED, RUNNING, TEAM
+from diplomacy_engine.constants import AGREED, RUNNING
 from diplomacy_engine.games.votes import bot_votes
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.replays.replay import make_replay
@@ -22,14 +22,6 @@ from diplomacy_engine.textgame.imports.games import read_games
 def reloaded(game: Game) -> Game:
     saved = json.loads(json.dumps(game.to_saved_game()))
     return type(game).from_saved_game(saved, game.map, game.max_years)
-
-
-def order_randomly(game: Game, rng: random.Random) -> None:
-    for power, places in orderable(game).items():
-        if power not in game.conceded:
-            owed = abs(game.adjustments.get(power, len(places)))
-            orders = [rng.choice(game.legal_orders(place)) for place in places]
-            game.submit(power, rng.sample(orders, owed))
 
 
 def with_votes(game: Game, *powers: str) -> Game:
@@ -109,14 +101,6 @@ def test_without_votes_a_game_is_as_before():
     assert games[0].is_draw and not games[0].is_agreed
 
 
-def test_teams_vote_power_by_power():
-    game = Game(load_map("standard").with_teams("ENGLAND+FRANCE,AUSTRIA+GERMANY"))
-    with_votes(game, *game.powers[1:]).adjudicate()
-    assert not game.is_over, "an ally does not vote for Austria"
-    with_votes(game, *game.powers).adjudicate()
-    assert game.winners == game.powers and game.is_agreed
-
-
 def test_a_draw_keeps_and_breaks_no_promises():
     game = Game("standard", press="offers", binding=False, draw_votes=True)
     game.accept("ENGLAND", game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"]))
@@ -146,63 +130,6 @@ def test_who_concedes_is_in_civil_disorder():
     assert not game.is_over
 
 
-def test_who_concedes_has_no_part_in_a_draw():
-    game = two_alive()
-    game.concede("ITALY")
-    with_votes(game, "FRANCE", "TURKEY").adjudicate()
-    assert game.is_agreed and game.winners == ["FRANCE", "TURKEY"]
-    figures = game.figures()
-    assert figures["ITALY"]["elimination"] == 1 and figures["ITALY"]["sum_of_squares"] == 0
-    assert figures["FRANCE"]["sum_of_squares"] == figures["TURKEY"]["sum_of_squares"] == 0.5
-    limit = Game("three", 1)
-    limit.concede("ITALY")
-    while not limit.is_over:
-        limit.adjudicate()
-    assert limit.is_draw and limit.winners == ["ENGLAND", "RUSSIA"]
-    leader = Game.from_position(
-        "three F1901M; ENGLAND = LON PAR; ITALY = ROM; RUSSIA = MOS", None, 1
-    )
-    leader.concede("ENGLAND")
-    leader.adjudicate()
-    assert leader.is_draw and not any(power["win"] for power in leader.figures().values())
-
-
-def test_the_last_who_has_not_conceded_wins():
-    game = two_alive()
-    game.send("FRANCE", "ITALY", "Well played.")
-    game.concede("ITALY")
-    assert not game.is_over
-    game.concede("FRANCE")
-    assert game.is_over and game.is_conceded and not game.is_draw and game.winners == ["TURKEY"]
-    assert game.history[-1]["messages"][0]["message"] == "Well played." and game.messages == []
-    figures = game.figures()
-    assert figures["TURKEY"]["solo"] == figures["FRANCE"]["loss"] == figures["ITALY"]["loss"] == 1
-
-
-def test_who_is_left_by_an_elimination_wins_too():
-    units = {"FRANCE": ["A PAR"], "ITALY": ["A ROM", "A VEN"], "TURKEY": ["A CON"]}
-    game = standard("F1905M", units, centers={"ITALY": ["ROM", "PAR"], "TURKEY": ["CON"]})
-    game.concede("TURKEY")
-    game.adjudicate()
-    assert not game.is_over
-    game = standard("W1905A", units, centers={"ITALY": ["ROM", "VEN"], "TURKEY": ["CON"]})
-    game.concede("TURKEY")
-    game.adjudicate()  # France has no center, so its last unit is removed
-    assert game.is_conceded and game.winners == ["ITALY"]
-
-
-def test_a_team_wins_when_the_others_have_conceded():
-    game = Game(load_map("three").with_teams("ENGLAND+ITALY"))
-    game.concede("ITALY")
-    assert not game.is_over
-    game.concede("RUSSIA")
-    assert game.vector_game.state.end[0] == TEAM and game.is_conceded
-    assert game.winners == ["ENGLAND", "ITALY"], "an ally that gave up wins with its team"
-    assert reloaded(game).winners == game.winners
-    result = make_replay(game.to_saved_game(), game.map).result
-    assert result == "England and Italy win, as all others have conceded"
-
-
 # --- Saved games ----------------------------------------------------------------------------------
 
 
@@ -223,7 +150,8 @@ def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name)
             continue
         voters = [power for power in playing if rng.random() < 0.75]
         with_votes(game, *voters)
-        order_randomly(game, rng)
+        for power, texts in random_orders(game, rng).items():
+            game.submit(power, texts)
         other = reloaded(game)
         assert other.votes == sorted(voters) and other.conceded == game.conceded
         assert other.to_saved_game() == game.to_saved_game()

@@ -78,14 +78,6 @@ def test_removals_that_are_not_all_given_are_left_out():
         assert (imitate.experience_of(game, ["FRANCE"], Counter()) is not None) == learned
 
 
-def test_the_value_is_the_final_share_of_squares():
-    shares = imitate.final_shares({"ENGLAND": ["LON"], "RUSSIA": ["MOS", "STP", "WAR"]}, SMALL)
-    assert shares.sum() == pytest.approx(1) and shares.max() == pytest.approx(0.9)
-    standard = load_map("standard")
-    won = {"FRANCE": ["PAR"] * 18, "ITALY": ["ROM"] * 12}
-    assert imitate.final_shares(won, standard).tolist() == [0, 0, 1, 0, 0, 0, 0]
-
-
 def test_boards_show_the_last_orders_in_whatever_order_a_file_has_units(file):
     saved, count = json.loads(file.read_text().splitlines()[0]), Counter()
     examples = [imitate.examples_of(saved, SMALL, count)]

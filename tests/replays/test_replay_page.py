@@ -113,7 +113,7 @@ def test_who_played_and_won_and_what_the_signs_mean(tmp_path, open_page):
     view.click("#past section:nth-of-type(2) button")
     ready(view, saved["phases"][1]["name"])
     unfinished = make_replay(Game("small").to_saved_game())
-    assert unfinished.result == "not over: as it stood in Spring 1901, movement"
+    assert unfinished.result == "not over, in Spring 1901, movement"
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import pytest
 from support.tables import read_table
 
 from diplomacy_engine import Game, UserError, load_map
-from diplomacy_engine.constants import RUNNING, SOLO, TEAM, YEAR_LIMIT
+from diplomacy_engine.constants import RUNNING, TEAM
 from diplomacy_engine.rules.teams import read_teams
 
 THREE = ["ENGLAND", "ITALY", "RUSSIA"]
@@ -74,44 +74,10 @@ def test_a_team_wins_by_its_centers_after_a_fall(victory, russia, winners):
     assert again.map.teams.victory_centers == victory
 
 
-def test_a_team_that_alone_is_alive_has_won_at_once():
-    game_map = load_map("three").with_teams("ENGLAND+ITALY")
-    # RUSSIA has a last army and no center: the army goes in winter.
-    position = "three W1905A; ENGLAND A LON = LON; ITALY A ROM = ROM; RUSSIA A MOS ="
-    game = Game.from_position(position, game_map)
-    game.adjudicate()
-    assert end_of(game) == TEAM and game.winners == ["ENGLAND", "ITALY"]
-    assert game.phase == "COMPLETED" and game.vector_game.outcomes().years[0] == 5
-    plain = Game.from_position(position)
-    plain.adjudicate()
-    assert not plain.is_over
-
-
-def test_where_all_are_one_team_a_game_ends_as_without_teams():
+def test_all_can_be_one_team():
     teams = read_teams("(ENGLAND+ITALY)+RUSSIA", THREE)
     assert teams.names == ("(ENGLAND+ITALY)+RUSSIA",) and teams.levels == ("team", "team2", "power")
     assert [part.tolist() for part in teams.parts] == [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 2]]
-    every = "ENGLAND+ITALY+RUSSIA"
-    alone = "ENGLAND A LON = LON; RUSSIA A MOS ="
-    assert not play_fall(alone, every).is_over  # nobody was against it, so nobody is beaten
-    assert end_of(play_fall(HOMES.format("BER"), every, max_years=1)) == YEAR_LIMIT
-    solo = "ENGLAND A LON =; ITALY A ROM =; RUSSIA A MOS = MOS BER BUD CON GRE HOL PAR SER"
-    assert end_of(play_fall(solo, every)) == SOLO
-    together = play_fall(HOMES.format("BER"), every, 8)
-    assert end_of(together) == TEAM and together.winners == THREE
-    game = Game(load_map("three").with_teams(every))
-    game.concede("ENGLAND")
-    assert not game.is_over  # two are left
-    game.concede("ITALY")
-    assert end_of(game) == TEAM
-
-
-def test_a_solo_and_the_last_year_come_before_and_after():
-    solo = "ENGLAND A LON =; ITALY A ROM =; RUSSIA A MOS = MOS BER BUD CON GRE HOL PAR SER"
-    assert end_of(play_fall(solo, "ENGLAND+ITALY", 6)) == SOLO
-    few = "ENGLAND A LON = LON; ITALY A ROM = ROM; RUSSIA A MOS = MOS"
-    assert end_of(play_fall(few, "ENGLAND+ITALY", 6, max_years=1)) == YEAR_LIMIT
-    assert end_of(play_fall(few, "ENGLAND+ITALY", 2, max_years=1)) == TEAM
 
 
 @pytest.mark.parametrize(

@@ -31,17 +31,16 @@ def nonempty(by_power: dict) -> dict:
 
 def orderable(game: Game) -> dict[str, list[str]]:
     """Return the places that each power has orders for."""
+    places = game.units
     if game.phase.endswith("R"):
-        return {power: list(units) for power, units in game.dislodged.items()}
-    if not game.phase.endswith("A"):
-        return {
-            power: units for power, units in nonempty(game.units).items() if power in game.powers
+        places = {power: list(units) for power, units in game.dislodged.items()}
+    elif game.phase.endswith("A"):
+        homes = game.to_state()["builds"]
+        places = {
+            power: homes[power]["homes"] if owed > 0 else game.units[power]
+            for power, owed in game.adjustments.items()
         }
-    homes = game.to_state()["builds"]
-    return {
-        power: homes[power]["homes"] if owed > 0 else game.units[power]
-        for power, owed in game.adjustments.items()
-    }
+    return {power: own for power, own in nonempty(places).items() if power in game.alive}
 
 
 def random_orders(game: Game, rng: random.Random) -> dict[str, list[str]]:

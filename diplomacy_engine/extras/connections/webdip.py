@@ -156,8 +156,7 @@ class WebdipSeat:
             self._tell("powers may talk in it, but the player says nothing")
         over = ""
         if phase == webdiplomacy.FINISHED:
-            winners = self._last.game.winners
-            over = f"a solo of {winners[0]}" if len(winners) == 1 else "a draw"
+            over = self._last.game.result or "a draw"
         self._last = self._last._replace(
             # An extended phase takes back that we are ready, and waits for us again.
             missing=frozenset() if {"Ready", "None"} & status else frozenset([power]),

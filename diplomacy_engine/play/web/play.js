@@ -10,7 +10,6 @@ import {
   breakable,
   h,
   legend,
-  listed,
   listen,
   nice,
   orderLists,
@@ -575,18 +574,8 @@ function drawResults(found) {
 }
 
 function drawEnd(view) {
-  const names = view.winners.map(nice);
-  const won = names.length === 1 ? `${names[0]} wins.` : `${listed(names)} win together.`;
-  const how = view.agreed
-    ? "The game ends in a draw, agreed by"
-    : "Time is up. The game is a draw between";
-  const text = view.draw
-    ? `${how} ${listed(names)}.`
-    : view.by_concession
-      ? `${won} All the others have conceded.`
-      : won;
   $("panel").replaceChildren(
-    h("h2", { id: "end" }, text),
+    h("h2", { id: "end" }, sentence(view.result)),
     view.rank ? h("p", { id: "rank" }, `Among the members this game gives you ${view.rank}.`) : "",
   );
   $("panel").append(
@@ -831,10 +820,10 @@ function drawPowers(view) {
         h(
           "small",
           { class: "state" },
-          !p.alive
-            ? "eliminated"
-            : p.conceded
-              ? "conceded"
+          p.conceded
+            ? "conceded"
+            : !p.alive
+              ? "eliminated"
               : view.over || !p.person
                 ? ""
                 : p.ready

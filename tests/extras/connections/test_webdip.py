@@ -207,7 +207,7 @@ def test_the_command(site, environment, capsys, tmp_path):
     assert main([*WEBDIP, "--save", str(file)]) == 0
     out, err = capsys.readouterr()
     assert (
-        "game 5 is over, a solo of FRANCE: FRANCE 19 centers" in out
+        "game 5 is over, France wins with 19 centers: FRANCE 19 centers" in out
         and "1 orders, 0 of them dropped" in err
     )
     assert "key-2" not in out + err + file.read_text()
