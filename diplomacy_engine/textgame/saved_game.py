@@ -194,7 +194,7 @@ def _with_lists(phase: object) -> object:
     """Return a phase with lists where published games have messages by time and votes by power."""
     if not isinstance(phase, Mapping):
         return phase
-    lists: dict[str, object] = {"results": {}} | {**phase}
+    lists: dict[str, object] = {**phase, "results": phase.get("results", {})}
     messages, votes = lists.get("messages"), lists.get("votes")
     if isinstance(messages, Mapping):
         lists["messages"] = [*messages.values()]

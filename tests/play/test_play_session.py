@@ -423,7 +423,8 @@ def test_nobody_sees_orders_and_votes_of_others(file):
     board = board_view(session, viewer(session), 0)
     assert board["talk"] == [(power, "", "votes for a draw") for power in session.game.powers]
     view = game_view(session, viewer(session))
-    assert view["agreed"] and view["draw"] and view["votes"] is None and not view["can_concede"]
+    assert view["result"] == "a draw agreed by all powers" and view["votes"] is None
+    assert not view["can_concede"]
 
 
 def test_votes_are_of_a_phase_and_bots_give_theirs_from_a_year_on(file):

@@ -159,7 +159,7 @@ def test_the_end(site):
     connection = seat(site)
     assert not connection.positions()[0].running
     (now,) = connection.positions()
-    assert now.over == "a draw" and now.game.is_agreed
+    assert now.over == "a draw agreed by all powers" and now.game.is_agreed
     for _ in (400, 404, 410):
         assert connection.positions()[0].over == "gone from the site"
 
@@ -310,7 +310,7 @@ def test_a_game_to_a_draw(site, tmp_path):
         loop.draws = True
         loop.counts.last.clear()  # a vote is given when a phase begins
     theirs = play(site, loops)["phases"][-1]["state"]
-    assert told[-1].startswith("game 5 is over, a draw: FRANCE ")
+    assert told[-1].startswith("game 5 is over, a draw agreed by all powers: FRANCE ")
     (saved,) = loops[0].saved_games()
     assert make_replay(saved).result.startswith("a draw agreed by")
     _, again = read_again(site, tmp_path)
