@@ -134,8 +134,8 @@ def won_by_concession(games: VectorGame) -> bool:
     state, outcomes = games.state, games.outcomes()
     won, winner = outcomes.winners(games.board.team)[0], state.winner[0]
     by_centers = games.centers()[0, winner] >= games.board.victory_centers
-    left = (outcomes.alive[0] & ~won).any() or (state.end[0] == End.SOLO and by_centers)
-    return bool(winner != NONE and not left and (state.conceded[0] & ~won).any())
+    otherwise = (outcomes.alive[0] & ~won).any() or (state.end[0] == End.SOLO and by_centers)
+    return bool(winner != NONE and not otherwise and (state.conceded[0] & ~won).any())
 
 
 def result_text(games: VectorGame, called: Callable[[str], str] = str.capitalize) -> str:
