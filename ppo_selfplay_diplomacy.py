@@ -76,16 +76,16 @@ class Args:
     reward: str = "sum_of_squares=1,lead_delta=1"  # also pays for keeping RUSSIA's lead small
     """name, module:function or weighted sum: deepdip=1,center_delta=1..0 (falls from 1 to 0)"""
     learner_seats: Count = 1  # seats of each game that the learner plays and learns from
-    weak_seats: Share = 0.95  # more games as ENGLAND, which RUSSIA nearly always beats
+    weak_seats: Share = 0.0  # all powers equally often
     """weight of a power when the learner's seats are sampled: 1 - weak_seats * its win rate"""
-    opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 3.0  # so ENGLAND can win games
+    opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 1.0  # copies play as they are
     """highest temperature of opponents; each seat has its own, log-uniform from 1 to this"""
     random_start_prob: Share = 0.0  # probability of 1 to 8 phases of random orders at the start
     cross_support: bool = True  # allow supports and convoys of other powers' units
 
     # Opponents
-    pool_size: Count = 20  # frozen copies that new games sample from, here those of the whole run
-    pool_interval: Count = 45_000  # learner decisions between two copies
+    pool_size: Count = 10  # frozen copies that new games sample from, here those of half the run
+    pool_interval: Count = 50_000  # learner decisions between two copies
     pool_sampling: Literal["latest", "recency", "pfsp"] = "latest"
     """latest: the newest with --latest-prob; recency: newer more often; pfsp: harder more often"""
     latest_prob: Share = 0.5  # probability of the newest copy, the others uniform; 0: all uniform
@@ -97,14 +97,15 @@ class Args:
     anneal: bool = True  # anneal the learning rate and the weight of the entropy linearly to 0
     num_steps: Annotated[int, Meta(ge=2, le=10**6)] = 16  # decisions of a learner seat per update
     gamma: Share = 0.99  # discount per decision
-    gae_lambda: Share = 0.8  # lambda of generalized advantage estimation
+    gae_lambda: Share = 0.95  # lambda of generalized advantage estimation
     num_minibatches: Size = 8  # minibatches of one epoch
     update_epochs: Size = 3  # epochs of one update
     clip_coef: Weight = 0.2  # clipping range of the policy ratio
-    ent_coef: Weight = 0.05  # weight of the normalized entropy (1: all legal orders equally likely)
+    ent_coef: Weight = 0.3  # what loses anyway is played, too, so the winner learns to answer it
+    """weight of the normalized entropy (1: all legal orders equally likely)"""
     vf_coef: Weight = 0.5  # weight of the value loss
     max_grad_norm: Weight = 0.5  # maximum norm of the gradient
-    average_exponent: Weight = 2.0  # self-play goes in circles; the average of its weights does not
+    average_exponent: Weight = 0.0  # an average keeps old mistakes
     """evaluate and freeze the mean of the weights, update n with weight n ** this; 0: the newest"""
 
     # Network

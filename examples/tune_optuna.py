@@ -54,7 +54,7 @@ def suggest(trial: optuna.Trial) -> dict[str, float]:
     """Return settings to try, by flag."""
     return {
         "--learning-rate": trial.suggest_float("learning_rate", 1e-4, 3e-3, log=True),
-        "--ent-coef": trial.suggest_float("ent_coef", 0.01, 0.1, log=True),
+        "--ent-coef": trial.suggest_float("ent_coef", 0.03, 0.6, log=True),
         "--gae-lambda": trial.suggest_float("gae_lambda", 0.7, 0.97),
         "--num-minibatches": trial.suggest_categorical("num_minibatches", [4, 8, 16]),
     }

@@ -295,9 +295,8 @@ def _trained(arguments: Make, game_map: Map, recipe: _Recipe) -> Iterator[Recipe
         name, decisions = run.name, round(full * run.share_on.get(game_map.name, run.share))
         if not decisions:  # not on this map
             continue
-        words = shlex.split(run.flags)
-        for where in (recipe, run):  # of all runs on this map, and of this one
-            words += shlex.split(where.flags_on.get(game_map.name, ""))
+        on_map = [where.flags_on.get(game_map.name, "") for where in (recipe, run)]
+        words = shlex.split(" ".join([on_map[0], run.flags, on_map[1]]))  # later ones override
         start = f"{game_map.name}__population-{name}__{number}__"
         folder = _finished(Path(arguments.runs_folder), start, decisions)
         if folder is None:

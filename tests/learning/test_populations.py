@@ -197,7 +197,7 @@ def test_a_run_joins_a_population(population, trained, tmp_path, capsys):
 def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
     recipe = tmp_path / "runs.toml"
     tiny = "--num-envs 8 --num-steps 8 --hidden 16 --num-minibatches 2 --processes 1"
-    tiny += " --eval-games 2 --capture-games 0"
+    tiny += " --eval-games 2 --capture-games 0 --pool-size 3"
     recipe.write_text(
         f"copies.small = 2\nflags_on.small = '{tiny}'\nflags_on.three = '--no-such-flag'\n"
         "[[runs]]\nname = 'one'\nshare = 9\nshare_on.small = 1\n"
@@ -220,6 +220,7 @@ def test_a_recipe_trains_what_is_missing(tmp_path, monkeypatch):
     assert main(words) == 0 and len(started) == 2
     assert main(words) == 0 and len(started) == 2
     assert "--num-layers" in started[0] and "--num-layers" not in started[1]
+    assert started[1][-started[1][::-1].index("--pool-size")] == "1"  # a run's own flags prevail
     names = [m.name for m in read_population(tmp_path / "made").members if m.file]
     assert {name.partition("-")[0] for name in names} == {"one", "two"}
     assert sum(name.startswith("one-") for name in names) == 2

@@ -102,15 +102,15 @@ def test_its_script_plays_it_where_it_is_named(mine, imported, tmp_path, capsys)
 
 def test_defaults_of_a_copy_are_what_runs(mine, imported, tmp_path):
     edits = [
-        ("ent_coef: Weight = 0.05", "ent_coef: Weight = 0.5"),
+        ("gamma: Share = 0.99", "gamma: Share = 0.5"),
         ("num_layers: Annotated[int, Meta(ge=0, le=1024)] = 0", "num_layers: int = 3"),
     ]
     script = imported(write(tmp_path / "changed.py", *edits))
     for argv in ([], ["--map", "small"]):
         args = settings.parse_args(script.Args, argv)
-        assert args == script.Args() and (args.ent_coef, args.num_layers) == (0.5, 3)
+        assert args == script.Args() and (args.gamma, args.num_layers) == (0.5, 3)
     args = settings.parse_args(script.Args, ["--map", "three", "--num-layers", "1"])
-    assert (args.ent_coef, args.num_layers, args.learner_seats) == (0.5, 1, 2)
+    assert (args.gamma, args.num_layers, args.learner_seats) == (0.5, 1, 2)
     _, run = mine
     assert run.name.startswith("small__mine__1__") and (run / "mine.py").is_file()
     assert (load(run)["args"]["mine"], load(run)["args"]["exp_name"]) == (1, "mine")

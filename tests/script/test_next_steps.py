@@ -17,6 +17,7 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.learning import settings
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import dashboard, next_steps
+from diplomacy_learners import exploit
 
 
 def split(steps: dict[str, str]) -> dict[str, list[str]]:
@@ -41,6 +42,7 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     assert list(found) == [
         "measure how strong it is",
         "play against it",
+        "measure how far it can be exploited (docs/learning.md says what to expect)",
         "look at its last sample games",
         "continue it",
     ]
@@ -53,6 +55,9 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     assert f"{run.name} against dumbbot" in capsys.readouterr().out
     words = found["play against it"]
     assert cli.parse(words[3:])[1].against == (str(run),)
+    words = found[[*found][2]]
+    args = exploit.read_args(words[3:])
+    assert words[2] == "diplomacy_learners.exploit" and args.pool_bots == (str(run),)
     words = found["continue it"]
     assert main(words[words.index("--resume") :]) == 0
     steps = told(capsys.readouterr().out)

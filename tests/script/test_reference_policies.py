@@ -72,12 +72,11 @@ def test_the_rows_of_the_results_are_those_of_the_files():
     assert evaluate_bundled.with_rows(text) == text
 
 
-@pytest.mark.parametrize("name", ["dumbbot__1", "dumbbot__2", "dumbbot__3", "equilibrium__3"])
-def test_policies_have_the_settings_of_their_file(name):
-    """But for how often they were evaluated; two of `equilibrium` were trained by flags."""
-    file = f"configs/small_{name.partition('__')[0]}.toml"
-    settings = tomllib.loads((REFERENCE.parents[1] / file).read_text())
-    args = json.loads((REFERENCE / f"small__{name}" / "args.json").read_text())
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_policies_have_the_settings_of_their_file(seed):
+    """But for how often they were evaluated."""
+    settings = tomllib.loads((REFERENCE.parents[1] / "configs/small_dumbbot.toml").read_text())
+    args = json.loads((REFERENCE / f"small__dumbbot__{seed}" / "args.json").read_text())
     settings["eval_interval"] = args["eval_interval"]
     assert {name: args[name] for name in settings} == settings
 
