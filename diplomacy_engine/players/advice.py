@@ -18,7 +18,6 @@ from ..press.daide import ClauseRow, clauses_of
 from ..press.deals import Offers, make_offers
 from ..press.negotiators.negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from ..textgame.game import Game
-from ..textgame.position import set_turn
 from ..textgame.saved_game import read_broken
 from .asking import ask_player, orders_of, slots_of
 from .protocols import (
@@ -119,7 +118,8 @@ def _seeded(game: Game, player: Player, seed: int) -> VectorGame:
     its player knows what came before."""
     copy = game.copy()
     copy.vector_game.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
-    set_turn(copy.vector_game)  # a game that is taken up again has begun to count anew
+    turn = copy.vector_game.state.turn  # a game that is taken up again has begun to count anew
+    turn[0] = max(turn[0], len(copy.history))
     _show_past(copy, ordering(player))
     return copy.vector_game
 

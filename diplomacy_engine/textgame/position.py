@@ -340,14 +340,6 @@ def parse_position_line(text: str) -> tuple[str, dict]:
 _ByPower = dict[str, list[str]]
 
 
-def set_turn(games: VectorGame) -> None:
-    """Have game 0 count its phases by its date, so that draws are those of a game played through
-    from its first year."""
-    state = games.state
-    phases = len(Phase) * (int(state.year[0]) - games.board.first_year) + int(state.phase[0])
-    state.turn[0] = max(0, phases)
-
-
 class _State(Struct):
     name: str
     units: _ByPower

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Meta, MsgspecError, Struct, json
 
 from ..._version import VERSION
-from ...constants import FLEET, NONE, RESULT_WORDS, RUNNING
+from ...constants import FLEET, NONE, RESULT_WORDS, RUNNING, Phase
 from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
@@ -261,8 +261,9 @@ def load_positions(games: VectorGame, positions: Sequence[Position], seed: int) 
             own = np.uint64(int(position.seed or seed_from(seed, position.game)))
         except (UserError, ValueError, OverflowError) as error:
             raise UserError(f"game {position.game}, {position.name:.20}: {error}") from None
-        saved_state.set_turn(one)
-        one.state.turn[0], one.state.seed[0] = position.turn or one.state.turn[0], own
+        state = one.state
+        phases = len(Phase) * (int(state.year[0]) - one.board.first_year) + int(state.phase[0])
+        state.turn[0], state.seed[0] = position.turn or max(0, phases), own
         games.copy_from(one, np.array([0]), np.array([position.game]), keep_seeds=True)
 
 
