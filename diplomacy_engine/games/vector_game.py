@@ -16,7 +16,7 @@ import numpy as np
 from .._arrays import new_arrays, shaped
 from .._copies import copied_object
 from .._cores import usable_cores
-from .._jit import compiled, jit, jit_inner
+from .._jit import compiled, jit
 from .._suggest import array_shapes
 from ..constants import AGREED, NONE, RUNNING
 from ..errors import UserError
@@ -28,7 +28,6 @@ from ..rules.state import (
     allocate_state,
     copy_game,
     count_centers,
-    has_conceded,
     has_neutral,
     is_alive,
     next_random,
@@ -70,12 +69,6 @@ class StepResult(NamedTuple):
     __repr__ = array_shapes
 
 
-@jit_inner
-def _centers_of(state, e, power):
-    """As results count them: nobody's who has conceded."""
-    return 0 if state.conceded[e, power] else count_centers(state, e, power)
-
-
 @jit
 def _step_games(
     board, table, state, orders, agreed, scratch, max_years, row_seed, rows, first, last, out
@@ -93,12 +86,14 @@ def _step_games(
         ended[i] = RUNNING
         winner[i] = NONE
         captured[i] = False
+        some_conceded = False
         for p in range(board.num_powers):
-            centers_before[i, p] = _centers_of(state, e, p)
+            some_conceded |= state.conceded[e, p]
+            centers_before[i, p] = 0 if state.conceded[e, p] else count_centers(state, e, p)
             alive[i, p] = is_alive(state, e, p)
             eliminated[i, p] = False
         if state.end[e] == RUNNING:
-            over = has_conceded(state, e) and end_by_victory(board, state, e, False)
+            over = some_conceded and end_by_victory(board, state, e, False)
             if not over and agreed.shape[0] > 0 and agreed[e]:
                 state.end[e] = AGREED
             elif not over:
@@ -106,7 +101,7 @@ def _step_games(
             ended[i] = state.end[e]
             winner[i] = state.winner[e]
         for p in range(board.num_powers):
-            centers[i, p] = _centers_of(state, e, p)
+            centers[i, p] = 0 if state.conceded[e, p] else count_centers(state, e, p)
             still = is_alive(state, e, p)
             eliminated[i, p] = alive[i, p] and not still
             alive[i, p] = still
@@ -144,7 +139,7 @@ def _read_outcomes(board, state, rows, out):
         ended[i], winner[i] = state.end[e], state.winner[e]
         years[i] = state.year[e] - board.first_year + 1
         for p in range(board.num_powers):
-            centers[i, p] = _centers_of(state, e, p)
+            centers[i, p] = 0 if state.conceded[e, p] else count_centers(state, e, p)
             alive[i, p] = is_alive(state, e, p)
 
 

@@ -5,14 +5,7 @@ from ..constants import NONE, End, Phase
 from .adjudicator.adjustments import adjudicate_adjustments
 from .adjudicator.movement import adjudicate_movement
 from .adjudicator.retreats import adjudicate_retreats
-from .state import (
-    adjustments_owed,
-    count_centers,
-    has_conceded,
-    is_alive,
-    is_movement,
-    is_retreat,
-)
+from .state import adjustments_owed, count_centers, is_alive, is_movement, is_retreat
 
 
 @jit_inner
@@ -99,7 +92,7 @@ def end_by_victory(board, state, e, counted):
         state.winner[e], state.end[e] = winner, End.SOLO
         return True
     teams = board.num_teams < board.num_powers
-    if (teams and board.num_teams > 1) or has_conceded(state, e):
+    if (teams and board.num_teams > 1) or state.conceded[e].any():
         winner = _last_side(board, state, e)
     if winner == NONE and teams and counted:
         winner = _team_by_centers(board, state, e)
@@ -186,7 +179,10 @@ def adjudicate_phase(board, table, state, e, orders, scratch, max_years):
     counted = phase in (Phase.FALL_MOVEMENT, Phase.FALL_RETREATS)
     if counted:
         _capture_centers(board, state, e)
-    if not end_by_victory(board, state, e, counted):
+    may_end = counted or board.num_teams < board.num_powers
+    for power in range(board.num_powers):
+        may_end |= state.conceded[e, power]
+    if not (may_end and end_by_victory(board, state, e, counted)):
         if counted and max_years > 0 and state.year[e] >= board.first_year + max_years - 1:
             state.end[e] = End.YEAR_LIMIT
         else:

@@ -142,15 +142,6 @@ def is_alive(state, e, power):
     )
 
 
-@jit_inner
-def has_conceded(state, e):
-    """Tell whether any power has."""
-    for power in range(state.conceded.shape[1]):
-        if state.conceded[e, power]:
-            return True
-    return False
-
-
 @jit
 def can_build_in(board, state, e, power, v):
     """Tell whether a power may build in province v: a vacant center of its own, at home.
