@@ -81,7 +81,8 @@ def resume(run: Path, *flags: str, script: ModuleType = ppo) -> int:
 
 def load(run: Path) -> dict:
     """Return the checkpoint of a run; `run` and `ranks` hold attributes by name, see `opened`."""
-    return opened(torch.load(run / "checkpoint.pt", weights_only=True))
+    saved = torch.load(run / "checkpoint.pt", weights_only=True)
+    return opened(saved) if "run" in saved else saved  # what imitates has no run
 
 
 def opened(saved: dict) -> dict:
