@@ -90,7 +90,7 @@ def test_positions_come_out_as_they_went_in(name):
     source = sample_positions(load_map(name))
     positions = positions_of(source, source.decisions(), ("last_orders",))
     games = source.spare(source.num_games)
-    load_positions(games, positions)
+    load_positions(games, positions, 1)
     rows = np.array([position.game for position in positions])
     for field in source.state._fields:
         here, there = (getattr(g.state, field)[rows] for g in (source, games))
