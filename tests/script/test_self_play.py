@@ -257,7 +257,7 @@ def test_transitions_equal_a_slow_reference(monkeypatch, learner_seats, year_lim
             ("next_values", "next_value"),
             ("ends", "end"),
         ):
-            found = getattr(run.buffer, name)[:done, number]
+            found = run.buffer.transitions[name][:done, number]
             expected = [transition[key] for transition in stream.closed]
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=name)
     for name in ("idle pay", "eliminated", "limit"):

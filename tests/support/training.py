@@ -140,7 +140,7 @@ def _node_view(node: tuple, nodes: list, views: dict):
         weights = state.get("_parameters", {}) | state.get("_buffers", {})
         for name, module in state.get("_modules", {}).items():
             weights |= {f"{name}.{part}": weight for part, weight in module.items()}
-        return {name: weight for name, weight in weights.items() if weight is not None}
+        return {name: part for name, part in weights.items() if isinstance(part, torch.Tensor)}
     return state
 
 
