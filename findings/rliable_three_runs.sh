@@ -8,7 +8,7 @@
 #
 # Seen (other seeds differ by a few points):
 #   1 runs: holds the mean in 0% of cases
-#   3 runs: holds the mean in 76% of cases
+#   3 runs: holds the mean in 75% of cases
 #   5 runs: holds the mean in 84% of cases
 #
 # One would guess otherwise: that it holds the mean in about 95%, or says that the runs are too few.
