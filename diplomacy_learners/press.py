@@ -344,8 +344,8 @@ def answers_logprob_entropy(
 
 
 class TalkRun(TeamRun):
-    REBUILT = (*TeamRun.REBUILT, "kind", "press", "counts", "phase_talk", "broken")
-    OF_RANK = (*TeamRun.OF_RANK, "memory")
+    REBUILT = (*TeamRun.REBUILT, "kind", "press", "phase_talk", "broken")
+    OF_RANK = (*TeamRun.OF_RANK, "memory", "counts")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         if setup.args.break_cost and setup.args.binding == "yes":
