@@ -370,7 +370,9 @@ class Reader:
                 body.__setstate__(state)
         elif isinstance(state, dict):
             if function is None:
-                self.gone += [f"{name}.{part}" for part in vars(body).keys() - state.keys()]
+                default = MODULE.keys() if isinstance(body, nn.Module) else ()
+                missing = vars(body).keys() - state.keys() - set(default)
+                self.gone += [f"{name}.{part}" for part in missing]
                 vars(body).clear()
                 if isinstance(body, nn.Module):
                     nn.Module.__init__(body)

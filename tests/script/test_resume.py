@@ -145,7 +145,6 @@ AT_FIRST = {  # what a run must have from the beginning
 REFUSED = {
     "iterator": lambda: (n for n in range(3)),
     "lock": threading.Lock,
-    "stranger": object,
 }
 
 

@@ -325,7 +325,7 @@ class Remembering:
 
     name = "remembering"
 
-    def __init__(self, *_: object):
+    def __init__(self, *_: object, **settings: object):
         self.turns: dict[int, int] = {}
 
     def begin(self, games, rows):
