@@ -367,7 +367,10 @@ class Ranks:
     def _signal(self) -> str:
         """Return which signal has killed a rank of ours, if one has."""
         if self._children:
-            wait([child.sentinel for child in self._children], timeout=PATIENCE)
+            ended = wait([child.sentinel for child in self._children], timeout=PATIENCE)
+            for child in self._children:
+                if child.sentinel in ended:  # its pipes close a moment before it has an exit code
+                    child.join(PATIENCE)
         numbers = [-child.exitcode for child in self._children if (child.exitcode or 0) < 0]
         memory = ", perhaps for lack of memory" * (signal.SIGKILL in numbers)
         return f", killed by {signal.Signals(numbers[0]).name}{memory}" if numbers else ""
