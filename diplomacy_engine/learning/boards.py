@@ -106,7 +106,17 @@ class Orders:
         """`columns` and `facts` (`order_facts`) are of the whole vocabulary; `lookup` has the rows
         and the provinces that they name."""
         self.columns, self.decisions, self.lookup, self.facts = columns, decisions, lookup, facts
-        self.rows, self.named, self.picked = lookup.rows, named, picked
+        self.named, self.picked = named, picked
+
+    def copy(self) -> "Orders":
+        """Return these orders, with a lookup of their own."""
+        lookup = self.lookup._replace(rows=self.rows.copy(), blocked=self.lookup.blocked.copy())
+        picked = None if self.picked is None else self.picked.copy()
+        return Orders(self.columns, self.decisions, lookup, self.named, picked, self.facts)
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.lookup.rows
 
     def split(self, firsts: np.ndarray, provinces: np.ndarray) -> "Iterator[Orders]":
         """Yield the orders of K parts of the decisions, from firsts[k] on; nothing is picked yet.
@@ -180,7 +190,7 @@ class BoardInputs(nn.Module):
         ).tolist()
         arrays = {"borders": self.network.borders, "facts": order_facts(self.network.columns)}
         for name, array in arrays.items():
-            self.register_buffer(name, torch.from_numpy(array), persistent=False)
+            self.register_buffer(name, torch.tensor(array), persistent=False)
 
     def __deepcopy__(self, _: dict) -> "BoardInputs":
         return self

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from ..constants import NONE
 from ..games.decisions import ragged_rows
 from ..players.policy.inputs import FIRST_RELATION, NUM_BOARD, RELATION, ROWS
-from .boards import BLOCKED, MOST, PER_COUNT, BoardInputs, Boards, Orders, on_device
+from .boards import BLOCKED, MOST, PER_COUNT, Orders, on_device
 
 LOWEST = -1e30  # score of what cannot be chosen; times a probability of 0 it is 0
 
@@ -22,10 +22,12 @@ class OrderTables(NamedTuple):
     weight: torch.Tensor  # (H,)
     earlier: nn.Module | None  # through it a unit's orders see what earlier units were given
 
-    def tensors(self) -> tuple[torch.Tensor, ...]:
-        """Return all of them, and the weight and bias of `earlier`, if there is one."""
-        layer = () if self.earlier is None else (self.earlier.weight, self.earlier.bias)
-        return *self[:4], *layer
+    def tensors(self) -> tuple[torch.Tensor | None, ...]:
+        """Return all of them, and the weight and bias of `earlier`, a linear layer, if any."""
+        if self.earlier is None:
+            return *self[:4], None, None
+        weight, bias = self.earlier.weight, self.earlier.bias
+        return *self[:4], weight, weight.new_zeros(len(weight)) if bias is None else bias
 
 
 class Networks(NamedTuple):
@@ -66,13 +68,12 @@ class _Sums(torch.autograd.Function):
         )
         first = torch.arange(len(table), device=table.device, dtype=rows.dtype) * table.shape[1]
         sums = _Sums.apply((rows + first[:, None, None]).flatten(0, 1), table.flatten(0, 1))
-        return sums.view(*rows.shape[:2], -1), 0
+        return sums.unflatten(0, rows.shape[:2]), 0
 
 
 def sum_rows(
-    rows: torch.Tensor | np.ndarray, table: torch.Tensor, starts: torch.Tensor | None = None
+    rows: torch.Tensor, table: torch.Tensor, starts: torch.Tensor | None = None
 ) -> torch.Tensor:
-    rows = rows if isinstance(rows, torch.Tensor) else on_device(rows, table.device)
     padded = F.pad(table, (0, 0, 1, 0))  # row 0 stands for NONE
     sums = _Sums.apply(rows + 1, padded)
     if starts is None:
@@ -81,17 +82,30 @@ def sum_rows(
     return (sums.unflatten(0, shape) + starts[:, None]).flatten(0, 1)
 
 
-def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, torch.Tensor]:
-    numbers = torch.arange(1 + boards.num_powers, device=codes.device)[:, None]
-    owned = boards.owner[:, None] == numbers
+def products(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, *named: torch.Tensor
+) -> torch.Tensor:
+    if not named:
+        return F.linear(x, weight, bias)
+    roles = np.repeat(np.arange(len(named)), [len(rows) for rows in named])
+    places = torch.add(on_device(roles, x.device), torch.cat([*named]), alpha=len(named))
+    codes = F.linear(x.flatten(0, -2), weight, bias).unflatten(1, (len(named), -1))
+    return codes.flatten(0, 1).index_select(0, places)
+
+
+def mean_provinces(
+    codes: torch.Tensor, owner: torch.Tensor, num_powers: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    numbers = torch.arange(1 + num_powers, device=codes.device)[:, None]
+    owned = owner[:, None] == numbers
     owned[:, 0] = True  # the board's mean
     owned = owned.to(codes.dtype)  # (G, 1 + P, V)
     means = (owned / owned.sum(-1, keepdim=True).clamp(min=1)) @ codes
-    return means.split([1, boards.num_powers], 1)
+    return means.split([1, num_powers], 1)
 
 
-def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
-    return F.relu(torch.baddbmm(own, inputs.borders.expand(len(own), -1, -1), near))
+def exchange(own: torch.Tensor, near: torch.Tensor, borders: torch.Tensor) -> torch.Tensor:
+    return F.relu(torch.baddbmm(own, borders.expand(len(own), -1, -1), near))
 
 
 def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:
@@ -116,7 +130,8 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
     greatest = np.bincount(decisions.slot_decision, greatest, decisions.count)
     scores = on_device(scores, device)
     own = F.relu(_Sums.apply(rows, table)) @ tables.weight
-    own = scores.flatten().index_add(0, on_device(place, device), own.float())
+    own = own.to(torch.promote_types(own.dtype, scores.dtype))
+    own = scores.flatten().to(own).index_add(0, on_device(place, device), own)
     logprobs = own.view_as(scores).log_softmax(1)
     logprob = logprobs.flatten().index_select(0, on_device(place[orders.picked], device))
     entropy = sum_slots((logprobs.exp() * logprobs).sum(1), orders)
@@ -147,7 +162,7 @@ def sum_of_earlier(codes: torch.Tensor, orders: Orders) -> torch.Tensor:
     turns = _turns(orders)
     back = np.arange(1, turns.max(initial=1) + 1)
     rows = np.where(back <= turns[:, None], np.arange(len(turns))[:, None] - back, NONE)
-    return sum_rows(rows, codes)
+    return sum_rows(on_device(rows, codes.device), codes)
 
 
 def sample_orders(
