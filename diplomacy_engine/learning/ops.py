@@ -211,8 +211,8 @@ def _array(tensor: torch.Tensor | None) -> np.ndarray | None:
 
 def _are_below(rows: torch.Tensor | np.ndarray, limits: int | np.ndarray) -> bool:
     """Return whether rows (n, any) are NONE or below a limit, or those (any,) of their columns.
-    Frozen copies, which act in inference mode, are not checked: what they copy is."""
-    if torch.is_inference_mode_enabled():
+    Only where gradients are on, as acting would take longer; what acts has learned before."""
+    if not torch.is_grad_enabled():
         return True
     rows = np.asarray(rows)
     highest = (rows + 1).view(f"u{rows.itemsize}")  # anything below NONE becomes the highest
@@ -358,6 +358,7 @@ class Scores(Operator):
         self.orders = orders
 
     def fits(self, provinces, kinds, context, weight, layer, bias) -> bool:
+        """Take what `OrderTables.tensors` returns, as the other methods do."""
         width, tables = weight.shape, (provinces, kinds, context)
         limits = np.repeat([len(provinces), len(kinds)], [NUM_BOARD, ROWS - NUM_BOARD])
         return (
@@ -369,6 +370,7 @@ class Scores(Operator):
         )
 
     def compute(self, provinces, kinds, context, weight, layer, bias):
+        """Return log-probabilities and entropies (D,)."""
         orders, decisions = self.orders, self.orders.decisions
         decision, self.hidden = orders.decision.numpy(), None
         bases = context[decision]  # (S, H)
@@ -389,6 +391,7 @@ class Scores(Operator):
         return logprob, share / self.most
 
     def gradients(self, d_logprob, d_share, provinces, kinds, context, weight, layer, bias):
+        """Take gradients of log-probabilities and entropies (D,) first."""
         orders, hidden, decision = self.orders, self.hidden, self.orders.decision.numpy()
         d_slots = d_logprob[decision], (d_share / self.most)[decision]
         gradients = order_logits.score_gradients(*self.saved, *d_slots)
@@ -407,6 +410,7 @@ class Scores(Operator):
         return d_provinces, d_kinds, d_context, d_weight, *d_layer
 
     def plain(self, provinces, kinds, context, weight, layer, bias):
+        """Return what `compute` does."""
         earlier = None if layer is None else partial(F.linear, weight=layer, bias=bias)
         tables = OrderTables(provinces, kinds, context, weight, earlier)
         return plain_ops.score_orders(self.orders, tables)

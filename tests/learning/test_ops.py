@@ -225,7 +225,7 @@ def resized(run, call: Call, by: int) -> list:
             size, other = tensor.shape[axis], [*call.tensors]
             if size:
                 other[n] = tensor.index_select(axis, torch.arange(size + by) % size)
-                ends.append(outcome(unlearned, run, call._replace(tensors=other)))
+                ends.append(outcome(learns, run, call._replace(tensors=other)))
     return ends
 
 
@@ -237,7 +237,7 @@ def out_of_range(run, call: Call) -> list:
                 other = [*call.tensors]
                 other[n] = tensor.clone()
                 other[n].flatten()[-1:] = min(number, torch.iinfo(tensor.dtype).max)
-                ends.append(outcome(unlearned, run, call._replace(tensors=other)))
+                ends.append(outcome(learns, run, call._replace(tensors=other)))
     return ends
 
 
