@@ -59,7 +59,7 @@ def reviewed(
     quiet: bool = True,
 ) -> tuple[Reviews, list[Reviewed]]:
     """Return the review of a saved game, finished; unless `quiet`, a line tells how far it is."""
-    saved_map = read_saved_game(saved, game_map)[1]
+    saved_map = read_saved_game(saved, game_map)[1].map
     player = load_player(judge or judging_policy(saved_map), game_map=saved_map)
     reviews, decisions = Reviews(saved, player, saved_map, powers), []
     if quiet:

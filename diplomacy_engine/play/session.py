@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace as changed
 from itertools import count, cycle
 from pathlib import Path
 from random import Random
@@ -26,12 +27,12 @@ from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
 from ..players.policy.player import PolicyPlayer
 from ..players.protocols import ExplainingPlayer, Player
-from ..press.press import MOST_ROUNDS
+from ..rules.game_rules import GameRules
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from ..textgame.game import Game
 from ..textgame.saved_game import EVERYONE
-from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, pasted_game, rebuild
+from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, pasted_game, rebuild
 from .review import Outlook, ReviewJob, begin_review, judging_policy, outlook
 from .state import PlayError, SessionState
 from .talk import players_talk
@@ -71,8 +72,8 @@ class PlaySession:
     What somebody asks for is done or refused by UserError, and then nothing has changed: it is not
     theirs to do, it was meant for another `step`, or it cannot be. A viewer says who asks.
 
-    `record` is the key `play` of the file, to go on with a session; without tokens one begins, in a
-    game with the same press. `drawn` says who opponents really are, once the game is over.
+    `record` is the key `play` of the file, to go on with a session; without tokens one begins.
+    `drawn` says who opponents really are, once the game is over.
     `sandboxes` are those begun from it.
     """
 
@@ -89,7 +90,7 @@ class PlaySession:
         """`load` makes a player by its name; `choices`: what a new game can be chosen from; `rank`
         says where a saved game puts its person among the members that `draw` draws by a seed."""
         self.file = self._first = Path(file)
-        self.press, self._draw, self.drawn = record.rules, draw, draw(record.seed)
+        self._draw, self.drawn = draw, draw(record.seed)
         self.sandboxes: list[PlaySession] = []
         self._rank, self._standing = rank, None
         self.maps, self._new_game = list(choices.maps), choices.new_game
@@ -104,7 +105,7 @@ class PlaySession:
         self.record = replace(record, tokens=_new_tokens(game)) if begins else record
         self._players: dict[str, Player] = {}
         self._reviews: dict[tuple[int, tuple[str, ...]], ReviewJob] = {}  # step, powers
-        self._offer(game.map.name)
+        self._offer(game.rules)
         own = dict(record.answered), dict(record.before)
         first = SessionState(game, record.seats, record.step, *own)
         for name in (*record.opponents, *first.players()):
@@ -120,12 +121,13 @@ class PlaySession:
         self._commit(first)
         self._go_on()
 
-    def _offer(self, map_name: str) -> None:
-        offered = self._offered(map_name, self.press is not None)
+    def _offer(self, rules: GameRules) -> None:
+        of_game = rules.map.name, rules.press is not None
+        offered = self._offered(*of_game)
         named = [one for one in dict.fromkeys([*self.record.opponents, *offered]) if one != MIXED]
         self._short = dict(zip(named, short_names(named)))
         self.meanings = {self._short[one]: offered.get(one, "") for one in named}
-        self.pool = list(self._mixed(map_name, self.press is not None))
+        self.pool = list(self._mixed(*of_game))
         if self.pool:
             self._short = {MIXED: MIXED} | self._short
             self.meanings[MIXED] = offered.get(MIXED, "")
@@ -213,18 +215,17 @@ class PlaySession:
             _check_one_of(name, self.maps, "maps to choose from")
             after = self.now.copy()
             after.game = self._new_game(name)
-            after.game.draw_votes = self.record.draws_after is not None
-            opponents = self._kept_opponents(name, self.press is not None)
+            opponents = self._kept_opponents(after.game.rules)
             tokens = _new_tokens(after.game) | {
                 viewer_name: self.tokens[viewer_name] for viewer_name in (HOST, WATCH)
             }
             with self._loading:
                 self._commit(after, replace(self.record, opponents=opponents, tokens=tokens))
                 self._players, self.chosen = {}, {}
-                self._offer(name)
+                self._offer(after.game.rules)
 
-    def _kept_opponents(self, map_name: str, talk: bool) -> list[str]:
-        offered = self._offered(map_name, talk)
+    def _kept_opponents(self, rules: GameRules) -> list[str]:
+        offered = self._offered(rules.map.name, rules.press is not None)
         still_offered = [one for one in self.record.opponents if one in offered]
         return still_offered or list(offered)[:1] or self.record.opponents
 
@@ -248,36 +249,33 @@ class PlaySession:
                 raise PlayError(f"last_year: the game begins in {game.phase}, after {last_year}")
             record = replace(
                 record,
-                draws_after=draws_after,
                 hint=(record.hint or None) if hints else "",
                 seed=record.seed if seed is None else seed,
             )
-            talked = record.press and (record.press.protocol, record.press.binding)
-            talks = press and (press, binding)
-            if talks != talked:
-                rounds = 1 if press == "mutual" else MOST_ROUNDS
-                record.press = press and PressRecord(press, rounds, binding)
-                record.opponents = self._kept_opponents(game.map.name, press is not None)
-            years = None if last_year is None else last_year - first + 1
-            if talks != talked or years != game.max_years:
-                game.max_years = years
-                after.game = rebuild(game, len(game.history), press=record.rules)
-            after.game.draw_votes = draws_after is not None
+            rules = changed(
+                game.rules,
+                max_years=last_year and last_year - first + 1,
+                draw_votes=draws_after is not None,
+                draws_after=draws_after,
+                binding=binding or press is None,
+            )
+            if press != rules.press:
+                rules = changed(rules, press=press, press_rounds=None)
+            if rules.talk != game.rules.talk:
+                record.opponents = self._kept_opponents(rules)
+            game.change_rules(rules)
             for name in record.opponents:
                 if name != MIXED:
                     self._player(name)
             self._commit(after, record)
-            self.press = record.rules
-            self._offer(game.map.name)
+            self._offer(rules)
 
     def new_game(self, viewer: Viewer) -> None:
         """Once a game is over, begin another with the same links and settings, in another file."""
         with self.lock:
             self._check_host(viewer)
             self._check_over()
-            game = Game(self.game.map, self.game.max_years)
-            game.draw_votes = self.game.draw_votes
-            after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
+            after = SessionState(Game(self.game.rules), None, self.now.step + 1)
             record = replace(self.record, seed=(self.record.seed + 1) % 2**62, tried=UNSET)
             self.chosen = self.chosen or self._as_chosen()
             self._commit(after, record, self._unused_file())
@@ -310,8 +308,8 @@ class PlaySession:
                 raise PlayError("a rated game is not tried out before it is over", "forbidden")
             last = len(self.game.history) - self.game.is_over
             last = last if phase is None else min(phase, last)
-            game = rebuild(self.game, last, concessions=False)
-            game.draw_votes = False
+            rules = changed(self.game.rules, press=None, draw_votes=False, draws_after=None)
+            game = rebuild(self.game, last, rules=rules, concessions=False)
             record = PlayRecord(
                 opponents=self.record.opponents,
                 seats=dict.fromkeys(game.powers, Seat(HOST)),
@@ -329,9 +327,8 @@ class PlaySession:
         """Begin from a pasted position or game; return what does not agree with our rules."""
         with self.lock:
             self._check_unbegun(viewer)
-            after, now = self.now.copy(), self.game
-            after.game, notes = pasted_game(text, now.map, now.max_years, self.press)
-            after.game.draw_votes = now.draw_votes
+            after = self.now.copy()
+            after.game, notes = pasted_game(text, self.game.rules)
             self._commit(after)
             return notes
 
@@ -396,7 +393,7 @@ class PlaySession:
 
     def say(self, viewer: Viewer, step: int, receiver: str, text: str) -> None:
         """Say a sentence to another power; it binds nobody."""
-        if self.press is None:
+        if self.game.table is None:
             raise PlayError("nobody talks in this game: begin one with --press")
         self._move(viewer, step, SessionState.say, receiver, text)
 
@@ -475,7 +472,7 @@ class PlaySession:
             if self.rated:
                 raise PlayError("nothing is taken back in a rated game", "forbidden")
             after = self.now.copy()
-            after.take_back(self.press)
+            after.take_back()
             self.trouble = ""
             self._begin_phase(after)
             self._commit(after)
@@ -565,7 +562,7 @@ class PlaySession:
                 name: seat if seat.kind == PLAYER else Seat(PLAYER, usual)
                 for name, seat in others.items()
             } | {power: Seat(HOST)}
-            after = SessionState(rebuild(self.game, phase, press=self.press), seats)
+            after = SessionState(rebuild(self.game, phase), seats)
             after.step = self.now.step + 1
             for name in after.players():
                 self._player(name)
@@ -653,14 +650,14 @@ class PlaySession:
         after.reasons = {}
         if after.seats is None or after.game.is_over:
             return
-        speakers, first_year = self._speakers(after), self.record.draws_after
+        speakers, first_year = self._speakers(after), after.game.rules.draws_after
         if first_year is not None:
             game = after.game
             votes = dict(zip(game.powers, bot_votes(game.vector_game, first_year)[0]))
             for power in game.alive:
                 if power in speakers and votes[power] and not after.leads(power):
                     game.vote(power)
-        if self.press is None:
+        if after.game.table is None:
             return
         self.asking = {"the other powers": list(speakers)}
         try:
@@ -692,7 +689,6 @@ class PlaySession:
             seats=after.seats,
             answered=after.answered,
             before=after.before,
-            max_years=after.game.max_years,
         )
         saved = after.game.to_saved_game() | {"players": self._told_players(after)}
         saved["play"] = to_builtins(record)
@@ -706,7 +702,7 @@ class PlaySession:
         """Tell whether a viewer may know what is between two sides: its own, what all heard, all in
         the end."""
         return (
-            self.press is None
+            self.game.table is None
             or self.game.is_over
             or not {viewer.power, EVERYONE}.isdisjoint(sides)
         )
@@ -718,7 +714,7 @@ class PlaySession:
             last = saved["phases"][-1] | {"orders": {power: None for power in self.game.powers}}
             last.pop("votes", None)
             phases = [*saved["phases"][:-1], last]
-            if self.press is not None:
+            if self.game.table is not None:
                 phases = self._phases_heard(viewer, phases)
             return saved | {"phases": phases, "players": self._told_players(self.now)}
 
