@@ -49,11 +49,12 @@ def settings_of(
     defaults = {field.name: field.default for field in (*fields(cls), *fields(GameRules))}
     values = vars(settings) | vars(base) | options
     for name, other in _NEEDS.items():
-        usual = {each for each in (name, other) if values.get(each) == defaults[each]}
+        usual = {each for each in (name, other) if values.get(each) == defaults.get(each)}
         if {name, other} <= set(names) and usual == {other}:
             raise UserError(f"{name}: has no effect with {other}={values[other]!r}")
     for name in OPTIONS:
-        if name not in cls.RULES and getattr(rules, name) != cls.FIXED.get(name, defaults[name]):
+        played = defaults[name], cls.FIXED.get(name)
+        if name not in cls.RULES and getattr(base, name) not in played:
             raise UserError(f"{name}: has no effect in {type(env).__name__}")
     return settings, rules
 

@@ -4,7 +4,7 @@ Games, matches, saved games, the play page, environments and connections hold it
 `dataclasses.replace` makes variants.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -102,6 +102,20 @@ class GameRules(_Options):
     def talk(self) -> tuple:
         """How powers make deals: press, rounds, whether these are binding, and open."""
         return self.press, self.press_rounds, self.binding, self.open_press
+
+    def flags(self, without: Collection[str] = ()) -> list[str]:
+        """Return the words of a command line that say how a map's usual rules differ from these,
+        but for what no command can be told, and the fields `without`."""
+        teams, usual = self.map.teams, GameRules(self.map, max_years=self.map.max_years)
+        words = ["--teams", teams.text] if teams.text else []
+        words += ["--team-victory", str(teams.victory_centers)] if teams.victory_centers else []
+        for name in OPTIONS:
+            value, flag = getattr(self, name), f"--{name.replace('_', '-')}"
+            if name in ("draw_votes", "break_cost", *without) or value is None:
+                continue
+            if value != getattr(usual, name):
+                words += [flag] if value is True else [flag, "no" if value is False else str(value)]
+        return words
 
     def to_json(self) -> dict[str, Any]:
         """Return what a saved game says of its rules: those off their default, and its map, whole
