@@ -47,7 +47,8 @@ def settings_of(
     base = GameRules.of(game)
     rules = replace(GameRules.of(base, **options), **cls.FIXED)
     defaults = {field.name: field.default for field in (*fields(cls), *fields(GameRules))}
-    values = vars(settings) | vars(base) | options
+    own_values = {field.name: getattr(settings, field.name) for field in fields(cls)}
+    values = own_values | vars(base) | options
     for name, other in _NEEDS.items():
         usual = {each for each in (name, other) if values.get(each) == defaults.get(each)}
         if {name, other} <= set(names) and usual == {other}:

@@ -107,7 +107,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     games = VectorGame(rules, 1, threads=1, auto_reset=False)
     for phase in phases:
         try:
-            positions.load_state(games, phase["state"], *ending[1:] if phase is phases[-1] else ())
+            positions.load_state(games, phase["state"], *ending if phase is phases[-1] else ())
         except UserError as error:
             which = named_map(saved, game_map)
             raise UserError(f"phase {phase['name']:.20}: {error}{which}") from error
