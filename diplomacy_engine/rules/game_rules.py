@@ -136,12 +136,12 @@ class GameRules(_Options):
         """Return the rules of a saved game, perhaps on another map or by rules given here."""
         if isinstance(game_map, GameRules):
             return game_map
-        said = convert(_SavedMap, notes, source)
-        if game_map is None and said.map_facts is not None:
-            played = Map(said.map_facts, "of the saved game")
+        saved = convert(_SavedMap, notes, source)
+        if game_map is None and saved.map_facts is not None:
+            played = Map(saved.map_facts, "of the saved game")
         else:
-            played = load_map(game_map or said.map)
-        if not played.teams.text and said.teams is not None:
-            played = played.with_teams(said.teams, said.team_victory)
+            played = load_map(game_map or saved.map)
+        if not played.teams.text and saved.teams is not None:
+            played = played.with_teams(saved.teams, saved.team_victory)
         options = convert(_Options, {k: notes[k] for k in OPTIONS if k in notes}, source)
         return cls(played, **vars(options))
