@@ -236,8 +236,9 @@ class VectorGame:
 
     def __reduce__(self) -> tuple:
         """Pickle the arguments, the state and the seeds; the rest is made anew."""
-        arguments = self.rules, self.num_games, 1, None, self.threads, self.auto_reset
-        return type(self), arguments, {"state": self.state, "row_seed": self.row_seed}
+        arguments = self.map, self.num_games, 1, None, self.threads, self.auto_reset
+        changing = "state", "row_seed", "rules"
+        return type(self), arguments, {name: getattr(self, name) for name in changing}
 
     def __repr__(self) -> str:
         return f"VectorGame({self.map.name!r}, {self.num_games} games)"
