@@ -164,7 +164,7 @@ def final_shares(state: Mapping, game_map: Map, ending: Ending) -> np.ndarray:
     """Return each power's `sum_of_squares` (P,) in the last position; a game that was broken off
     there has ended in a draw, if nobody has the centers that win."""
     over = dict(state) | {"name": COMPLETED}
-    figures = Game.from_state(game_map, over, None, *ending[1:]).figures()
+    figures = Game.from_state(game_map, over, *ending).figures()
     return np.array([figures[power]["sum_of_squares"] for power in game_map.powers], np.float32)
 
 

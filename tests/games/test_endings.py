@@ -121,8 +121,8 @@ def finished(rng: random.Random) -> tuple[Finished, str]:
         if ending(Game.from_state(game_map, state), set(), True, False, False) is None:
             break
     years, conceded = rng.choice([1, 2, 3]), set()
-    game = Game.from_state(game_map, state, years)
-    game.draw_votes, twin = True, game.vector_game.spare(1)
+    game = Game.from_state(game_map, state, max_years=years, draw_votes=True)
+    twin = game.vector_game.spare(1)
     twin.copy_from(game.vector_game, [0], [0])
     eager, tired = rng.choice([0.3, 0.9]), rng.choice([0, 0.1, 0.3])
     while True:
@@ -234,7 +234,7 @@ def a_state(done: Finished) -> Verdicts:
 
 @reader
 def a_saved_game(done: Finished) -> Verdicts:
-    again = Game.from_saved_game(done.saved, max_years=done.game.max_years)
+    again = Game.from_saved_game(done.saved)
     for name in ("is_agreed", "is_conceded", "conceded", "result"):
         assert getattr(again, name) == getattr(done.game, name), name
     assert again.figures() == done.game.figures()
