@@ -338,10 +338,10 @@ def next_steps(
         "play against it": f"{tools} play --against {player} {at_the_table}".strip(),
     }
     pages = sorted(folder.path.glob("games/*.html"))
-    if not flags:  # exploiters neither talk nor have mates
-        steps["measure how far it can be exploited (docs/learning.md says what to expect)"] = (
-            f"python -m diplomacy_learners.exploit {player} --total-timesteps 1_000_000"
-        )
+    if rules is None or not (rules.press or rules.map.teams.text):  # exploiters have neither
+        exploit = f"python -m diplomacy_learners.exploit {player} --total-timesteps 1_000_000"
+        what = "measure how far it can be exploited (docs/learning.md says what to expect)"
+        steps[what] = f"{exploit} {flags}".strip()
     if pages:
         page = pages[-1].resolve().as_uri()
         steps["look at its last sample games"] = f"python -m webbrowser -t {quote(page)}"

@@ -20,7 +20,7 @@ from diplomacy_engine import Game, Map, VectorGame, load_map, make_bot
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.extras.programs.lines import positions_of
 from diplomacy_engine.games.vector_game import StepResult
-from diplomacy_engine.matches.match import MatchSettings
+from diplomacy_engine.matches.match import match_settings
 from diplomacy_engine.matches.tournament import Tournament
 from diplomacy_engine.play.review import outlook
 from diplomacy_engine.replays.page import page
@@ -272,7 +272,7 @@ def rewards_of_environments(done: Finished) -> Verdicts:
 def a_tournament(done: Finished) -> Verdicts:
     game_map, sides_of = done.game.map, done.game.map.teams.of_power
     names = tuple(f"player {n}" for n in range(sides_of.max() + 1))
-    match = MatchSettings(game_map, max_years=3)
+    match = match_settings(game_map, max_years=3)
     parts = np.zeros(1, np.int64), sides_of[None], done.twin.outcomes(), {}
     report = Tournament(match, names, (False,) * len(names), *parts)
     rows = report.rows(report.figures()[1])

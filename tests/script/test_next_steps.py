@@ -17,9 +17,9 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.learning import settings
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import dashboard, next_steps
-from diplomacy_learners import exploit
 from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.rules.map import load_map
+from diplomacy_learners import exploit
 
 
 def split(steps: dict[str, str]) -> dict[str, list[str]]:
