@@ -919,8 +919,10 @@ class Game:
         last = game.history[-1]["name"] if game.is_over and game.history else ""
         if phase_kind(last):  # the state of its end does not tell the year
             game._games.state.year[0] = parse_phase(last)[0]
-        for power in saved_games.read_votes(phases[-1], game.map) if game.rules.draw_votes else ():
-            game.vote(power)
+        other_rules = isinstance(game_map, GameRules) or "draw_votes" in changes
+        if game.rules.draw_votes or not other_rules:
+            for power in saved_games.read_votes(phases[-1], game.map):
+                game.vote(power)
         if "last_orders" not in phases[-1]["state"]:
             game.take_up_last_movement()
         game.messages = phases[-1]["messages"]
