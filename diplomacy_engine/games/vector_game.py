@@ -16,7 +16,7 @@ import numpy as np
 from .._arrays import new_arrays, shaped
 from .._copies import copied_object
 from .._cores import usable_cores
-from .._jit import compiled, jit, jit_inner
+from .._jit import compiled, jit
 from .._suggest import array_shapes
 from ..constants import AGREED, NONE, RUNNING
 from ..errors import UserError
@@ -70,7 +70,7 @@ class StepResult(NamedTuple):
     __repr__ = array_shapes
 
 
-@jit_inner
+@jit
 def _centers_of(state, e, power):
     """As results count them: nobody's who has conceded."""
     return 0 if state.conceded[e, power] else count_centers(state, e, power)
