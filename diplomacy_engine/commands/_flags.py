@@ -23,12 +23,11 @@ DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
 def _searches(flags: Any) -> bool:
     """Whether one of the players searches, or is named by a saved game that is not yet read."""
-    from ..players.names import SearchSpec, parts
+    from ..players.names import any_searches
 
     values = [getattr(flags, name, None) or () for name in ("player", "against", "players", "hint")]
     names = [name for v in values for name in ([v] if isinstance(v, str) else v)]
-    searches = any(isinstance(part, SearchSpec) for name in names for part in parts(name))
-    return searches or bool(getattr(flags, "resume", None))
+    return any_searches(names) or bool(getattr(flags, "resume", None))
 
 
 def _talks(flags: Any) -> bool:

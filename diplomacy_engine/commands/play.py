@@ -36,7 +36,7 @@ from ..play.terminal import TextGame
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
-from ..players.names import DrawnSpec, SearchSpec, drawn_names, parse_player, parts
+from ..players.names import DrawnSpec, any_searches, drawn_names, parse_player
 from ..players.policy import files
 from ..players.population import FOLDERS, Population, PopulationMember, drawn_member
 from ..players.protocols import ExplainingPlayer, Player
@@ -285,8 +285,7 @@ def _opened(
 
     names = dict.fromkeys([*record.opponents, *([record.hint] if record.hint else [])])
     drawn = [name for name in names if _is_drawn(name)]
-    searches = any(isinstance(part, SearchSpec) for name in names for part in parts(name))
-    if arguments.assume and not searches:  # the flags do not show who sits in a resumed game
+    if arguments.assume and not any_searches(names):  # flags do not show who sits in a resumed game
         raise UserError("--assume has no effect: nobody in this game searches")
     file = _file(arguments, game.map, arguments.resume if record.tokens else None)
     choices = Choices(offered, mixed, maps, new_game)

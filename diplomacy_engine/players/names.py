@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -211,6 +211,10 @@ def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
             for name in names if kind != "pool" else ():
                 if name not in ("self", ""):
                     yield from parts(name)
+
+
+def any_searches(players: Iterable[str | PlayerSpec]) -> bool:
+    return any(isinstance(part, SearchSpec) for player in players for part in parts(player))
 
 
 def assumption(text: str) -> tuple[str, tuple[str, ...]]:
