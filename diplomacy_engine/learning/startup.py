@@ -96,7 +96,23 @@ class Setup:
                 why = checkpoints.reason(error)
                 raise UserError(f"{self.folder.checkpoint}: cannot be continued ({why})") from error
             begin_games(run.games, run.pool.bots.values(), np.arange(run.games.num_games))
+        if ranks.rank == 0:
+            self._warn_of_rate(run)
         return True
+
+    def _warn_of_rate(self, run: Any) -> None:
+        """Say that more decisions than planned at first raise an annealed learning rate again."""
+        if not getattr(self.args, "anneal", False) or run.step >= self.args.total_timesteps:
+            return
+        group = checkpoint_state.optimizers(run)[0].param_groups[0]
+        last = group["lr"]
+        rate = group.get("initial_lr", last) * (1 - run.step / self.args.total_timesteps)
+        if rate > last:
+            keep = f"--start-from {near(self.folder.path)} --no-anneal --learning-rate {last:.2g}"
+            say(
+                f"note: the learning rate rises again, from {last:.2g} to {rate:.2g}, since it is "
+                f"annealed over all decisions; a new run with {keep} keeps it"
+            )
 
 
 def _unlike(agent: nn.Module, fresh: nn.Module) -> str:

@@ -74,7 +74,14 @@ class SessionState:
         ]
 
     def decides(self, state: Mapping, power: str) -> bool:
-        return has_decision(state, power) and power not in self.game.conceded
+        """Tell whether a power is waited for in this phase: it has more than one thing to order."""
+        if not has_decision(state, power) or power in self.game.conceded:
+            return False
+        removed, units = -self.game.adjustments.get(power, 0), self.game.units[power]
+        if removed > 0:
+            return removed < len(units)
+        dislodged = self.game.dislodged.get(power, ())
+        return not dislodged or any(len(self.game.legal_orders(unit)) > 1 for unit in dislodged)
 
     def leads(self, power: str) -> bool:
         """Tell whether a power has more centers than every other: it would not take a draw."""

@@ -21,7 +21,7 @@ from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.play.file import HOST, PLAYER, PlayRecord, Seat, pasted_game, read_session
 from diplomacy_engine.play.review import outlook
 from diplomacy_engine.play.session import MIXED, Choices, PlaySession, mixed_table
-from diplomacy_engine.play.state import PlayError
+from diplomacy_engine.play.state import PlayError, SessionState
 from diplomacy_engine.play.view import board_view, game_view, hint_view, texts_view
 from diplomacy_engine.players.advice import advice, asked, orders_by_player
 from diplomacy_engine.players.asking import orders_of
@@ -906,3 +906,19 @@ def test_files_that_cannot_be_gone_on_with(file, change, name):
     with pytest.raises(UserError, match=re.escape(file.name)) as error:
         read_session(file)
     assert name in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("position", "waiting"),
+    [
+        ("S1902R; FRANCE A BEL, A PIC = PAR; GERMANY *A BEL > HOL RUH = MUN", ["GERMANY"]),
+        ("S1902R; FRANCE A BEL, A PIC = PAR; GERMANY *A BEL > HOL = MUN", ["GERMANY"]),
+        ("S1902R; FRANCE A BEL, A PIC = PAR; GERMANY *A BEL = MUN", []),
+        ("W1902A; FRANCE A BEL, A PIC = PAR; GERMANY A HOL, A RUH = HOL MUN", ["FRANCE"]),
+        ("W1902A; FRANCE A BEL, A PIC =; GERMANY A HOL = HOL MUN", ["GERMANY"]),
+    ],
+)
+def test_nobody_is_waited_for_who_can_order_only_one_thing(position, waiting):
+    game = Game.from_position(f"standard {position}")
+    now = SessionState(game, dict.fromkeys(game.powers, Seat(HOST)))
+    assert now.waiting_for() == waiting

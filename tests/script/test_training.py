@@ -169,7 +169,7 @@ def test_learning_beats_random(tmp_path):
 
 
 @pytest.mark.parametrize("size", [(80, 4), pytest.param((200, 8), marks=pytest.mark.slow)])
-def test_a_map_of_ones_own(size, tmp_path):
+def test_a_map_of_ones_own(size, tmp_path, capsys):
     """With more orders than an int16 can count; the checkpoint goes on without the map's file."""
     path = write_coastal_map(tmp_path / "coastal.toml", *size)
     settings = {"map": path, "num_envs": 4, "max_years": 2, "hidden": 8}
@@ -179,7 +179,10 @@ def test_a_map_of_ones_own(size, tmp_path):
     assert saved["run"]["results"]["counters"]["updates"] >= 3
     assert all(torch.isfinite(weight).all() for weight in saved["model"].values())
     Path(path).unlink()
+    capsys.readouterr()
     assert resume(run, "--total-timesteps", "150") == 0
+    raised = re.search(r"rate rises again, from (\S+) to (\S+), ", capsys.readouterr().out)
+    assert 0 < float(raised[1]) < float(raised[2]) < load(run)["args"]["learning_rate"]
     assert load(run)["global_step"] >= 150
     assert registry.load_player(run / "checkpoint.pt").agent.vocabulary_hash
 

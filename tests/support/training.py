@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -149,8 +150,12 @@ def is_clock(name: str) -> bool:
 
 
 def metrics(run: Path) -> list[dict]:
-    """Return the lines of metrics.jsonl without what depends on the clock."""
+    """Return the lines of metrics.jsonl without what depends on the clock.
+
+    All of every run is finite: W&B keeps a NaN for good in a summary by which a sweep may rank.
+    """
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert all(math.isfinite(value) for line in lines for value in line.values())
     return [{name: line[name] for name in line if not is_clock(name)} for line in lines]
 
 
