@@ -632,11 +632,11 @@ class Run:
     def evaluate(self, ranks: Ranks, log: RunLog, last: bool, **options) -> None:
         """Evaluate the policy against each bot, with `last` also against searches, and log it."""
         args, game_map = self.args, self.game_map
-        games = dict.fromkeys(args.eval_bots, args.eval_games)
+        games = bots = evaluations.of_bots(args)
         if last:
-            games |= evaluations.against_searches(args, game_map, log)
+            games = bots | evaluations.against_searches(args, game_map, log)
 
-        def play(bot: str, seed: int, part: tuple[int, int]) -> Evaluation:
+        def play(bot: evaluations.PlayerSpec, seed: int, part: tuple[int, int]) -> Evaluation:
             make_player = self.setup.learner.make_player
             player = make_player(self.average, "learner", settings=vars(args))
             opponent = engine.load_player(bot, game_map=game_map)
@@ -645,7 +645,7 @@ class Run:
             return engine.evaluate_player(game_map.contested(), player, opponent, **settings)
 
         reports = evaluations.on_all_ranks(play, games, (args.seed, self.step), ranks)
-        log.evaluations(reports, self.step, args.eval_bots, self.setup.policy(self))
+        log.evaluations(reports, self.step, [*bots], self.setup.policy(self))
 
     def plays_on(self, result: StepResult) -> np.ndarray:
         """Return the powers (E, P) whose episodes go on, unless their game has ended."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..matches.evaluation import Evaluation
 from ..matches.match import full_rounds
+from ..players.names import PlayerSpec, parse_player
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..rules.state import seed_from
@@ -18,17 +19,23 @@ from .sample_games import thoughts
 from .signals import Stopped
 
 
-def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[str, int]:
+def of_bots(args: RunSettings) -> dict[PlayerSpec, int]:
+    """Return how many games each evaluation has against each bot."""
+    return dict.fromkeys(map(parse_player, args.eval_bots), args.eval_games)
+
+
+def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[PlayerSpec, int]:
     """Return how many games the last evaluation has against searches, and say what it plays."""
-    games, provinces = dict.fromkeys(args.eval_bots, args.eval_games), len(game_map.provinces)
-    more = {}
+    games, provinces, more = of_bots(args), len(game_map.provinces), {}
     if provinces <= 100:  # searches of larger maps take hours
         shares = {"lookahead": 2, "mcts": 5 if provinces <= 50 else 20}  # which are slow
-        counts = {bot: args.eval_games // part for bot, part in shares.items()}
+        counts = {parse_player(bot): args.eval_games // part for bot, part in shares.items()}
         more = {bot: count for bot, count in counts.items() if count and bot not in games}
         sides = len(game_map.contested().teams.names)
         described = (games | more).items()
-        text = ", ".join(f"{full_rounds(n, sides)} games against {bot}" for bot, n in described)
+        text = ", ".join(
+            f"{full_rounds(n, sides)} games against {bot.text}" for bot, n in described
+        )
         if game_map.name == "small":
             text += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
         log.message(f"last evaluation: {text}")
@@ -49,11 +56,11 @@ def match_settings(args: RunSettings, player: Player, log: RunLog) -> dict[str, 
 
 
 def on_all_ranks(
-    play: Callable[[str, int, tuple[int, int]], Evaluation],
-    games: Mapping[str, int],
+    play: Callable[[PlayerSpec, int, tuple[int, int]], Evaluation],
+    games: Mapping[PlayerSpec, int],
     entropy: tuple[int, ...],
     ranks: Ranks,
-) -> dict[str, Evaluation]:
+) -> dict[PlayerSpec, Evaluation]:
     """Return the reports of `games` against bots, joined over all ranks.
 
     `play(bot, seed, (k, n))` plays part k of n of the games against a bot; a rank has none where

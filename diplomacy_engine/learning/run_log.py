@@ -31,7 +31,7 @@ from ..constants import SEA
 from ..errors import UserError
 from ..matches.evaluation import Evaluation
 from ..matches.figures import share_text, sides_of
-from ..players.names import short_names
+from ..players.names import PlayerSpec, short_names
 from ..records import shipped_toml
 from ..rules.map import Map
 from .checks import RunSettings
@@ -99,9 +99,9 @@ class RunLog:
 
     def evaluations(
         self,
-        reports: Mapping[str, Evaluation],
+        reports: Mapping[PlayerSpec, Evaluation],
         global_step: int,
-        eval_bots: Sequence[str],
+        eval_bots: Sequence[PlayerSpec],
         policy: Mapping,
     ) -> None:
         """Log an evaluation, with sample games. best.pt is the `policy` that has won most against
@@ -159,8 +159,9 @@ class RunLog:
             rows.append(cells)
         with self._writing_events():
             self.writer.add_text("settings", "\n\n".join([*lines, "\n".join(table(rows))]))
-            opponents, sides = short_names(args.eval_bots), self.game_map.contested().teams.names
-            self.writer.add_custom_scalars(dashboard(opponents, sides))
+            opponents = dict.fromkeys(short_names(args.eval_bots))
+            sides = self.game_map.contested().teams.names
+            self.writer.add_custom_scalars(dashboard([*opponents], sides))
 
     def announce(self, view: str = "#custom_scalars&regexInput={}&_smoothingWeight=0") -> None:
         """Say where the run is, and how to open a `view` of TensorBoard, {} being the run."""

@@ -1,6 +1,7 @@
 """A match: what holds for all its games, and what has come of them."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +11,7 @@ import numpy as np
 from ..constants import AGREED, YEAR_LIMIT
 from ..errors import UserError
 from ..games.vector_game import VectorGame
+from ..players.protocols import Player
 from ..press.press import PressRules, TalkCounter
 from ..rules.map import Map, load_map
 from ..scoring.outcomes import (
@@ -87,12 +89,28 @@ def match_settings(match: MatchSettings | Map | str | Path, **changes: Any) -> M
     return MatchSettings(match, **changes)
 
 
+def identity(player: Player) -> Hashable:
+    """Return what tells a player from others: its specification, if it was loaded by one."""
+    return getattr(player, "spec", player.name)
+
+
+def names_apart(players: Sequence[Player]) -> tuple[str, ...]:
+    """Return the players' names, others for others: the second of a name is `NAME (2)`."""
+    names: dict[Hashable, str] = {}
+    for player in players:
+        numbered = (f"{player.name} ({n})" if n > 1 else player.name for n in itertools.count(1))
+        apart = next(name for name in numbered if name not in names.values())
+        names.setdefault(identity(player), apart)
+    return tuple(names[identity(player)] for player in players)
+
+
 @dataclass(frozen=True)
 class MatchReport:
     """The outcomes of a match's games or of a part of them; G games, P powers."""
 
     settings: MatchSettings
-    players: tuple[str, ...]  # names
+    players: tuple[str, ...]  # names, for print
+    identities: tuple[Hashable, ...]  # of the players, see `identity`
     greedy: tuple[bool, ...]  # whether each player gives its likeliest orders
     number: np.ndarray  # (G,) int64, of each game in the whole match, from 0 on, ascending
     seats: np.ndarray  # (G, P) integers, which of `players` played each power
@@ -120,7 +138,7 @@ class MatchReport:
         matches, or have a game twice."""
         first = reports[0]
         number = np.concatenate([report.number for report in reports])
-        matches = {(replace(r.settings, threads=None, batch=BATCH), r.players) for r in reports}
+        matches = {(replace(r.settings, threads=None, batch=BATCH), r.identities) for r in reports}
         if len(matches) > 1 or len(np.unique(number)) < len(number):
             raise UserError("these reports are not the parts of one match, each once")
         order = np.argsort(number)

@@ -17,7 +17,7 @@ from ..press.press import Press, TalkCounter
 from ..rules.state import in_movement, ordering_powers
 from ..scoring.outcomes import Outcomes
 from ..textgame.game import Game
-from .match import MatchReport, MatchSettings
+from .match import MatchReport, MatchSettings, identity, names_apart
 from .order_counts import OrderCounter
 
 
@@ -182,7 +182,7 @@ def play_tables(
     are. If the match breaks off, by whatever error, `keep_finished` returns the games that have
     ended, and why.
     """
-    names = tuple(player.name for player in players)
+    names, identities = names_apart(players), tuple(map(identity, players))
     greedy = tuple(bool(getattr(player, "greedy", False)) for player in players)
     reports, seeds = [], settings.game_seeds(first, len(seats))
     for start in range(0, len(seats), settings.batch):
@@ -218,7 +218,7 @@ def play_tables(
                 game.binding = settings.press is None or settings.press.binding
                 sampled[int(number[row])] = game.to_saved_game() | {"players": player_names}
         played = number[ended], mine[ended], outcomes, sampled
-        reports.append(kind(settings, names, greedy, *played, counter, talk, cause))
+        reports.append(kind(settings, names, identities, greedy, *played, counter, talk, cause))
         if cause is not None:
             break
     return kind.join(reports)

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..players.protocols import Player
 from ..rules.map import Map
 from .figures import Z, share_of
-from .match import MatchReport, MatchSettings, match_settings
+from .match import MatchReport, MatchSettings, match_settings, names_apart
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
 from .tables import play_tables
 
@@ -120,13 +120,13 @@ def play_tournament(
     keep_finished: bool = False,
     **settings: Any,
 ) -> Tournament:
-    """Play mixed tables of players with different names.
+    """Play mixed tables of different players.
 
     With teams a player has all powers of one, and what is said of powers is said of teams; only
     `by_power` is of each power by itself.
     """
     rules = match_settings(match, **settings)
-    names = [player.name for player in players]
+    names = names_apart(players)
     teams, rng = rules.game_map.teams, np.random.default_rng(rules.seed)
     twice = [name for name in names if names.count(name) > 1]
     for reason, wrong in (

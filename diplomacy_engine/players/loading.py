@@ -16,7 +16,7 @@ from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from . import names
 from .bots import BOTS, make_bot
-from .names import PlayerSpec, assuming, assumption, parse_player, short_name
+from .names import PlayerSpec, SelfSpec, assuming, assumption, parse_player, short_name
 from .policy.files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .policy.player import PolicyPlayer
 from .population import Population, PopulationMember, read_population, read_weights
@@ -63,13 +63,13 @@ def load_player(
     def load(spec: PlayerSpec) -> Player:
         match spec:
             case names.BotSpec():
-                return make_bot(spec.text)
+                return make_bot(spec.name)
             case names.LanguageSpec():
                 return language("loading").load_language_player(spec, device, greedy)
             case names.VoiceSpec():
                 talker = spec.kind == "talker"
                 voice = language("talker").Talker if talker else NEGOTIATORS[spec.kind]
-                return voice(load(spec.player), short_name(spec), **spec.options)
+                return voice(load(spec.player), short_name(spec), **dict(spec.options))
             case names.SearchSpec():
                 return make_search(spec, load)
             case names.MemberSpec():
@@ -94,7 +94,10 @@ def load_player(
                 return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
 
-    return load(assuming(parse_player(name), assume))
+    spec = assuming(parse_player(name), assume)
+    player = load(spec)
+    player.spec = spec
+    return player
 
 
 def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
@@ -110,29 +113,28 @@ def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) ->
     if varied:
         own = VariedDraws(own, varied)
     value = Critic(policy)
-    assumed = make_assumptions(spec.assume or "self", policy, load)
+    assumed = make_assumptions(spec.assume or assumption("self"), policy, load)
     return BestResponse(own, value, name, assumed, FAST._replace(**options))
 
 
 def make_assumptions(
-    text: str, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
+    assumed: names.Assumed, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
 ) -> Assumptions:
-    """Return who the others are taken for: `self` (the policy), a player, `pool:FOLDER`
-    (checkpoints of a run), or `infer:` with several of the first two and commas between."""
-    kind, assumed = assumption(text)
-    wrong = "names a player twice, or an empty one"
-    if kind == "pool":
-        folder = policy_file(assumed[0]).parent / "checkpoints"
-        assumed = [str(path) for path in sorted(Path(folder).glob("*.pt"))]
-        wrong = f"there are no checkpoints in {folder}"
-    if not assumed or len(set(assumed)) < len(assumed) or "" in assumed:
-        raise UserError(f"--assume {quoted(text, 60)}: {wrong}")
+    """Return whom a search of `policy` takes the others for."""
+    players = assumed.players
+    if assumed.kind == "pool":
+        folder = Path(players[0].files[0]).parent / "checkpoints"
+        players = [parse_player(path) for path in sorted(folder.glob("*.pt"))]
+        if not players:
+            where = f"--assume {quoted(assumed.text, 60)}"
+            raise UserError(f"{where}: there are no checkpoints in {folder}")
 
-    def draws(name: str) -> Draws:
-        player = policy if name == "self" else load(parse_player(name))
+    def draws(spec: PlayerSpec) -> Draws:
+        player = policy if isinstance(spec, SelfSpec) else load(spec)
         return PolicyDraws(player) if isinstance(player, PolicyPlayer) else PlayerDraws(player)
 
-    return Assumptions({name: draws(name) for name in assumed}, learns=kind == "infer")
+    learns = assumed.kind == "infer"
+    return Assumptions({spec.text: draws(spec) for spec in players}, learns)
 
 
 def _own_player(spec: names.OwnSpec) -> Player:

@@ -1,9 +1,13 @@
-"""How players are written, read once as a `PlayerSpec`; docs/tournament.md lists the forms."""
+"""How players are written, read once as a `PlayerSpec`; docs/tournament.md lists the forms. Specs
+are equal if the players are, however they are written; names are made for print alone."""
 
+import itertools
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,25 +59,39 @@ _OWN = re.compile(r"([^\W\d]\w+(?:\.[^\W\d]\w*)*):([^\W\d]\w*)(?::(.+))?", re.DO
 _DRAWN = re.compile(rf"{DRAWN}(?::(.*?))?(?:#([0-9]+))?", re.DOTALL)
 
 
+Options = tuple[tuple[str, int | float], ...]  # by name
+
+
+def _path(**how: Any) -> Any:
+    return field(compare=False, metadata={"path": True}, **how)
+
+
 @dataclass(frozen=True)
 class PlayerSpec:
-    text: str
+    text: str = field(compare=False)  # as it is written
+    files: tuple[str | None, ...] = field(init=False)  # what its paths mean
+
+    def __post_init__(self) -> None:
+        paths = [getattr(self, one.name) for one in fields(self) if one.metadata]
+        files = tuple(path and os.path.abspath(policy_file(path)) for path in paths)
+        object.__setattr__(self, "files", files)
 
 
 @dataclass(frozen=True)
-class BotSpec(PlayerSpec): ...
+class BotSpec(PlayerSpec):
+    name: str
 
 
 @dataclass(frozen=True)
 class PolicySpec(PlayerSpec):
-    path: str  # of the file, its run folder, or the name of a bundled policy
-    script: str | None = None  # that plays it; None: the one that is found for it
+    path: str = _path()  # of the file, its run folder, or the name of a bundled policy
+    script: str | None = _path(default=None)  # that plays it; None: the one that is found for it
     greedy: bool = False  # it gives its likeliest orders, whatever else is said
 
 
 @dataclass(frozen=True)
 class MemberSpec(PlayerSpec):
-    path: str
+    path: str = _path()
     greedy: bool = False
 
     @property
@@ -83,7 +101,7 @@ class MemberSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class DrawnSpec(PlayerSpec):
-    folder: str | None  # of the population; None: that of the map
+    folder: str | None = _path()  # of the population; None: that of the map
     number: int | None  # tells those of one game apart
 
 
@@ -91,7 +109,7 @@ class DrawnSpec(PlayerSpec):
 class LanguageSpec(PlayerSpec):
     """A language model: of a settings file, or by its name or folder alone."""
 
-    file: str = ""  # of settings; empty: there is none
+    file: str = _path(default="")  # of settings; empty: there is none
     model: str = ""
     url: str = ""  # of the model's server; empty: it runs here
 
@@ -106,21 +124,35 @@ class OwnSpec(PlayerSpec):
 @dataclass(frozen=True)
 class ProgramSpec(PlayerSpec):
     kind: str  # one of PROGRAMS
-    options: Mapping[str, int | float]
+    options: Options
     command: str
 
 
 @dataclass(frozen=True)
+class SelfSpec(PlayerSpec):
+    """The policy that searches, as whom it may take the others for."""
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """Whom a search takes the others for."""
+
+    text: str = field(compare=False)
+    kind: str  # `infer`: it learns which of several; `pool`: any checkpoint of a run; or nothing
+    players: tuple[PlayerSpec, ...]  # of a pool the newest policy
+
+
+@dataclass(frozen=True)
 class SearchSpec(PlayerSpec):
-    options: Mapping[str, int | float]
-    assume: str | None  # who the others are taken for, see `assumption`; None: nobody said
+    options: Options
+    assume: Assumed | None  # None: nobody said
     policy: PlayerSpec
 
 
 @dataclass(frozen=True)
 class VoiceSpec(PlayerSpec):
     kind: str  # one of VOICES
-    options: Mapping[str, int]
+    options: Options
     player: PlayerSpec  # who gives the orders
 
 
@@ -131,7 +163,7 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
     if len(text) > MOST:
         raise UserError(f"{quoted(text, 60)}... has more than {MOST:,} letters, and is no player")
     if text in BOTS:
-        return BotSpec(text)
+        return BotSpec(text, text)
     if text.startswith(LANGUAGE):
         return _language(text)
     if match := _PROGRAM.fullmatch(text):
@@ -146,8 +178,10 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
         options = _read_options(text, written, VOICES[kind])
         return VoiceSpec(text, kind, options, parse_player(player))
     if match := _SEARCH.fullmatch(text):
-        options = _read_options(text, match[1], SEARCHING)
-        return SearchSpec(text, options, options.pop("assume", None), parse_player(match[2]))
+        options = dict(_read_options(text, match[1], SEARCHING))
+        assume = options.pop("assume", None)
+        assumed = None if assume is None else assumption(assume)
+        return SearchSpec(text, tuple(options.items()), assumed, parse_player(match[2]))
     before, _, rest = text.partition(":")
     if before == GREEDY and rest:
         return _greedy(text, parse_player(rest))
@@ -166,7 +200,7 @@ def _language(text: str) -> LanguageSpec:
     if rest.endswith(".toml"):
         return LanguageSpec(text, file=rest)
     if rest.startswith("local:"):
-        return LanguageSpec(text, model=rest.removeprefix("local:"))
+        return LanguageSpec(text, model=os.path.abspath(rest.removeprefix("local:")))
     model, at, url = rest.rpartition("@")
     if not at or not re.match(r"https?://", url):
         raise UserError(
@@ -176,7 +210,7 @@ def _language(text: str) -> LanguageSpec:
     return LanguageSpec(text, model=model, url=url)
 
 
-def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> dict[str, Any]:
+def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> Options:
     options = {}
     for part in (written or "").split():
         option, _, value = part.partition("=")
@@ -188,7 +222,7 @@ def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> d
         if option in options:
             raise UserError(f"{where}: is set twice")
         options[option] = convert(types[option], value, where, strict=False)
-    return options
+    return tuple(sorted(options.items()))
 
 
 def _greedy(text: str, spec: PlayerSpec) -> PolicySpec | MemberSpec:
@@ -207,28 +241,35 @@ def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
             yield from parts(spec.player)
         case SearchSpec():
             yield from parts(spec.policy)
-            kind, names = assumption(spec.assume or "self")
-            for name in names if kind != "pool" else ():
-                if name not in ("self", ""):
-                    yield from parts(name)
+            for assumed in spec.assume.players if spec.assume else ():
+                if not (isinstance(assumed, SelfSpec) or spec.assume.kind == "pool"):
+                    yield from parts(assumed)
 
 
 def any_searches(players: Iterable[str | PlayerSpec]) -> bool:
     return any(isinstance(part, SearchSpec) for player in players for part in parts(player))
 
 
-def assumption(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return (`pool`, folder), (`infer`, names) or (``, one name): `self` or a player's."""
+def assumption(text: str) -> Assumed:
+    """Read `self`, a player, `pool:FOLDER`, or `infer:` with several players and commas between."""
     kind, _, rest = text.partition(":")
-    if kind == "pool":
-        return kind, (rest,)
-    return (kind, tuple(rest.split(","))) if kind == "infer" else ("", (text,))
+    kind, written = (kind, rest) if kind in ("pool", "infer") else ("", text)
+    names = written.split(",") if kind == "infer" else [written]
+    read = partial(PolicySpec, written) if kind == "pool" else _read_assumed
+    specs = [read(name) for name in names if name]
+    if len(set(specs)) < len(names):
+        raise UserError(f"--assume {quoted(text, 60)}: names a player twice, or an empty one")
+    return Assumed(text, kind, tuple(specs))
+
+
+def _read_assumed(name: str) -> PlayerSpec:
+    return SelfSpec(name) if name == "self" else parse_player(name)
 
 
 def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
     match player:
         case SearchSpec(assume=None) if assume:
-            return replace(player, assume=assume)
+            return replace(player, assume=assumption(assume))
         case VoiceSpec():
             return replace(player, player=assuming(player.player, assume))
     return player
@@ -257,12 +298,12 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
     def path_tail(path: str | Path, parts: int = 1) -> str:
         return "/".join(Path(os.path.abspath(path)).parts[1:][-parts - folders :])
 
-    def assumption_name(text: str) -> str:
-        kind, names = assumption(text)
-        if kind == "pool":
-            return f"pool:{path_tail(names[0])}"
-        short = [name if name in ("self", "") else short_name(name, folders) for name in names]
-        return f"{kind}:" * bool(kind) + ",".join(short)
+    def assumption_name(assumed: Assumed) -> str:
+        short = ",".join(
+            path_tail(one.path) if assumed.kind == "pool" else short_name(one, folders)
+            for one in assumed.players
+        )
+        return f"{assumed.kind}:" * bool(assumed.kind) + short
 
     spec = parse_player(player)
     match spec:
@@ -281,14 +322,18 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
         case LanguageSpec() if not spec.url:
             return f"{LANGUAGE}local:{path_tail(spec.model)}"
         case SearchSpec():
-            options = [f"{name}={value:g}" for name, value in spec.options.items()]
+            options = [_option(*option) for option in spec.options]
             if spec.assume is not None:
                 options.append(f"assume={assumption_name(spec.assume)}")
             return f"{SEARCH}{_written(options)}:{short_name(spec.policy, folders)}"
         case VoiceSpec():
-            options = [f"{name}={value}" for name, value in spec.options.items()]
+            options = [_option(*option) for option in spec.options]
             return f"{spec.kind}{_written(options)}+{short_name(spec.player, folders)}"
     return spec.text
+
+
+def _option(name: str, value: float) -> str:
+    return f"{name}={value!r}".removesuffix(".0")
 
 
 def _written(options: Sequence[str]) -> str:
@@ -307,12 +352,17 @@ def _policy_name(path: str, path_tail: Callable[..., str]) -> str:
 
 
 def short_names(players: Sequence[str | PlayerSpec]) -> list[str]:
-    """Return short names with so many folders that they are told apart, if any tell them apart."""
-    names = [short_name(player) for player in players]
+    """Return names that are equal where the players are: others are told apart by as many folders
+    as it takes, or else by numbers."""
+    specs = [parse_player(player) for player in players]
+    names = {spec: short_name(spec) for spec in specs}
     for folders in range(1, 40):
-        twice = [i for i, name in enumerate(names) if names.count(name) > 1]
-        longer = {i: short_name(players[i], folders) for i in twice}
-        if len(set(longer.values())) < 2:
-            break
-        names = [longer.get(i, name) for i, name in enumerate(names)]
-    return names
+        counts = Counter(names.values())
+        twice = [spec for spec, name in names.items() if counts[name] > 1]
+        names |= {spec: short_name(spec, folders) for spec in twice}
+    taken: set[str] = set()
+    for spec, name in names.items():
+        numbered = (f"{name} ({n})" if n > 1 else name for n in itertools.count(1))
+        names[spec] = next(each for each in numbered if each not in taken)
+        taken.add(names[spec])
+    return [names[spec] for spec in specs]

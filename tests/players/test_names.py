@@ -1,11 +1,19 @@
 """How players are written, what they are called, and what is said of those written wrongly."""
 
+import itertools
+import os
+import random
+from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.tables import read_table
 
 from diplomacy_engine import UserError
+from diplomacy_engine.matches.match import names_apart
 from diplomacy_engine.players import names
 from diplomacy_engine.players.loading import PlayerError, load_player, policy_map
 from diplomacy_engine.players.policy.files import REFERENCE
@@ -24,27 +32,124 @@ def test_other_names_are_files(name):
 
 def test_what_names_say():
     text = "fast(assume=infer:self,dumbbot candidates=24  sure=1.5):runs/a (b):c"
-    found = names.parse_player(f"nash(profiles=3)+{text}")
+    whole = f"nash(profiles=3)+{text}"
+    found = names.parse_player(whole)
     policy = names.PolicySpec("runs/a (b):c", "runs/a (b):c")
-    options = {"candidates": 24, "sure": 1.5}
-    search = names.SearchSpec(text, options, "infer:self,dumbbot", policy)
-    assert found == names.VoiceSpec(f"nash(profiles=3)+{text}", "nash", {"profiles": 3}, search)
-    assert list(names.parts(found)) == [found, search, policy, names.BotSpec("dumbbot")]
-    assert names.parse_player("dumbbot") == names.BotSpec("dumbbot")
-    assert names.parse_player(Path("a/b.npz")) == names.MemberSpec("a/b.npz", "a/b.npz")
-    assert names.parse_player("greedy:a.npz") == names.MemberSpec("greedy:a.npz", "a.npz", True)
-    assert names.parse_player("population") == names.DrawnSpec("population", None, None)
-    assert names.parse_player("population:a#b#12") == names.DrawnSpec(
-        "population:a#b#12", "a#b", 12
-    )
-    assert names.parse_player("llm:a.toml") == names.LanguageSpec("llm:a.toml", file="a.toml")
-    assert names.parse_player("ab.cd:D") == names.OwnSpec("ab.cd:D", "ab.cd", "D", None)
-    assert names.parse_player("ab:C:x/y.zip:1") == names.OwnSpec(
-        "ab:C:x/y.zip:1", "ab", "C", "x/y.zip:1"
-    )
+    bot, options = names.BotSpec("dumbbot", "dumbbot"), (("candidates", 24), ("sure", 1.5))
+    assume = names.Assumed("infer:self,dumbbot", "infer", (names.SelfSpec("self"), bot))
+    search = names.SearchSpec(text, options, assume, policy)
+    assert found == names.VoiceSpec(whole, "nash", (("profiles", 3),), search)
+    assert list(names.parts(found)) == [found, search, policy, bot]
+    assert names.parse_player("ab:C:x/y.zip:1") == names.OwnSpec("", "ab", "C", "x/y.zip:1")
     assert names.short_name("ab:C:x/y.zip") == "ab:C:y.zip"
     with pytest.raises(UserError, match="has more than 1,000 letters"):
         names.parse_player("nash+" * 1000)
+
+
+FOLDERS = "a", "b", "a/a"
+
+
+@st.composite
+def described(draw, depth=2):
+    """Return the kind of a player and the values of its fields."""
+    kinds = ["bot", "policy", "member", "drawn", "llm", "llm local", "own", "program"]
+    kind = draw(st.sampled_from([*kinds, *["search", "voice"] * (depth > 0)]))
+    one, folder = (lambda *of: draw(st.sampled_from(of))), draw(st.sampled_from(FOLDERS))
+    within = described(depth - 1)
+    match kind:
+        case "bot":
+            return kind, one("hold", "random")
+        case "policy":
+            return kind, folder, one(None, *FOLDERS), one(True, False)
+        case "member":
+            return kind, folder, one(True, False)
+        case "drawn":
+            return kind, one(None, folder), one(None, 1, 2)
+        case "own":
+            return kind, one("am.b", "bm"), one("C", "D"), one(None, "a", "b/a")
+        case "program":
+            return kind, one("cmd", "dui"), one(None, 1, 1.5), one("a b", "b")
+        case "search":
+            names = [("self",), ("bot", "hold"), ("policy", folder, None, False)]
+            assume = one(
+                None, ("", one(*names)), ("pool", folder), ("infer", *draw(st.permutations(names)))
+            )
+            return kind, one(None, 1, 2), one(None, 0.25, 0.2500001), assume, draw(within)
+        case "voice":
+            return kind, one("nash", "dealer"), one(None, 1, 2), draw(within)
+    return kind, folder
+
+
+def path_of(folder: str, way: random.Random) -> str:
+    return way.choice([folder, f"./{folder}", f"c/../{folder}", os.path.abspath(folder)])
+
+
+def written(player: tuple, way: random.Random) -> str:
+    """Return a text for a player, one of several."""
+
+    def number(value: float) -> str:
+        return way.choice([repr(value), f"{value:.9f}"]) if isinstance(value, float) else str(value)
+
+    def options(**values) -> str:
+        parts = [f"{n}={v}" for n, v in values.items() if v is not None]
+        way.shuffle(parts)
+        return f"({way.choice([' ', '  ']).join(parts)})" if parts else ""
+
+    def assumed(kind: str, *players) -> str:
+        if kind == "pool":
+            return f"pool:{path_of(players[0], way)}"
+        return f"{kind}:" * bool(kind) + ",".join(written(each, way) for each in players)
+
+    match player:
+        case ("bot", name):
+            return name
+        case ("self",):
+            return "self"
+        case ("policy", folder, script, greedy):
+            script = f"{path_of(script, way)}.py:" if script else ""
+            return "greedy:" * greedy + script + path_of(folder, way)
+        case ("member", folder, greedy):
+            return "greedy:" * greedy + f"{path_of(folder, way)}.npz"
+        case ("drawn", folder, count):
+            return (
+                "population"
+                + (f":{path_of(folder, way)}" if folder else "")
+                + f"#{count}" * bool(count)
+            )
+        case ("llm", folder):
+            return f"llm:{path_of(folder, way)}.toml"
+        case ("llm local", folder):
+            return f"llm:local:{path_of(folder, way)}"
+        case ("own", module, name, argument):
+            return f"{module}:{name}" + f":{argument}" * bool(argument)
+        case ("program", kind, timeout, command):
+            return f"{kind}{options(timeout=timeout and number(float(timeout)))}:{command}"
+        case ("search", candidates, varied, assume, policy):
+            varied, assume = varied and number(varied), assume and assumed(*assume)
+            within = options(candidates=candidates, varied=varied, assume=assume)
+            return f"fast{within}:{written(policy, way)}"
+        case ("voice", kind, profiles, within):
+            return f"{kind}{options(profiles=profiles)}+{written(within, way)}"
+
+
+@given(st.lists(described(), min_size=2, max_size=8), st.randoms())
+def test_players_are_one_if_all_their_fields_are(players, way):
+    """However they are written; and so are their rows, figures and printed names."""
+    texts = [written(player, way) for player in players]
+    specs, shown = [names.parse_player(text) for text in texts], names.short_names(texts)
+    for n, m in itertools.combinations(range(len(players)), 2):
+        same = players[n] == players[m]
+        assert same == (specs[n] == specs[m]) == (shown[n] == shown[m]), (texts[n], texts[m])
+        assert not same or hash(specs[n]) == hash(specs[m])
+    apart = [SimpleNamespace(spec=spec, name="one") for spec in specs]
+    assert len(set(names_apart(apart))) == len(set(specs))
+    for spec in specs:
+        for one in fields(spec):
+            value = getattr(spec, one.name)
+            if one.init and one.name != "text":
+                other = not value if isinstance(value, bool) else ("x", value)
+                other = "elsewhere" if one.metadata else other
+                assert replace(spec, **{one.name: other}) != spec, one.name
 
 
 @pytest.mark.parametrize("before", ["", "fast:", "nash+", "nash+fast(sure=2):"])

@@ -203,9 +203,10 @@ class ProgramPlayer:
 
 
 def start_program(spec: ProgramSpec, greedy: bool = False) -> ProgramPlayer:
-    about, timeout = (spec, greedy), float(spec.options.get("timeout", TIMEOUT))
+    about, options = (spec, greedy), dict(spec.options)
+    timeout = float(options.get("timeout", TIMEOUT))
     if spec.kind == "dui":
-        movetime = spec.options.get("movetime", MOVETIME)
+        movetime = options.get("movetime", MOVETIME)
         return ProgramPlayer(Engine(spec.command, timeout, movetime), about)
     program = Program(spec.command, timeout, greedy)
     return (TalkingProgram if program.hello.talks else ProgramPlayer)(program, about)
