@@ -221,8 +221,7 @@ def run(args: Args) -> int:
     if learner.load or learner.talks:
         raise UserError(f"--policy {args.policy}: {learner.name} cannot be distilled")
     start = learner.policy("policy", args.policy)
-    game_map = checkpoints.map_of(start, args.policy)
-    agent, trained = learner.agent(start, args.policy), start["args"]
+    game_map, agent, trained = start.map, learner.agent(start), start["args"]
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)

@@ -466,16 +466,15 @@ def take_weights(model: LanguageModel, saved: dict) -> None:
 
 
 def load_checkpoint_player(
-    saved: dict, path: str | Path, greedy: bool = False, device: str = "cpu"
+    saved: checkpoints.Checkpoint, greedy: bool = False, device: str = "cpu"
 ) -> LocalPlayer:
     """Return the model of a checkpoint as a player; what the run began with is where it was."""
-    with checkpoints.fitting(path, __file__):
-        args = convert(Args, saved["args"], f"{path}: args")
-        game_map = checkpoints.map_of(saved, path)
-        model = make_model(replace(args, device=device), game_map)
+    with checkpoints.fitting(saved.path, __file__):
+        args = convert(Args, saved["args"], f"{saved.path}: args")
+        model = make_model(replace(args, device=device), saved.map)
         take_weights(model, saved)
     model.network.requires_grad_(False)
-    return LocalPlayer(str(path), model.settings, model, greedy)
+    return LocalPlayer(str(saved.path), model.settings, model, greedy)
 
 
 def begin(args: Args, game_map: Map) -> Run:
@@ -506,7 +505,7 @@ def resume_run(args: Args) -> tuple[Run, RunLog]:
     saved_args = folder.settings(Args)
     settings.check_changes(saved_args, args, ("steps", "track"))
     with checkpoints.fitting(folder.checkpoint, __file__):
-        run = begin(args, checkpoints.map_of(saved, folder.checkpoint))
+        run = begin(args, saved.map)
         run.load(saved)
         folder.cut_back(saved["files"])
     folder.save_args(asdict(replace(saved_args, steps=args.steps)))

@@ -216,7 +216,7 @@ class Member:
         """
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
-        player = registry.load_player(self.folder / CHECKPOINT)
+        player = registry.load_player(checkpoints.read(self.folder / CHECKPOINT))
         members = load_members(population, threads=1)
         rules = {"seed": args.seed, "threads": 1}
         stands = rank_player(population, player, members, args.eval_population, **rules)
@@ -255,7 +255,7 @@ class Member:
             with checkpoints.fitting(run.checkpoint, ppo.LEARNER_SPEC.file):
                 saved = checkpoints.read(run.checkpoint)
                 yield run, saved
-                run.save_checkpoint(saved["global_step"], checkpoints.to_bytes(saved))
+                run.save_checkpoint(saved["global_step"], checkpoints.to_bytes(dict(saved)))
         finally:
             run.close()
 

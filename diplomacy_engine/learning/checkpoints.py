@@ -5,6 +5,7 @@ import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -43,8 +44,32 @@ class Header(msgspec.Struct):
     args: dict
 
 
-def read(path: str | Path) -> dict:
-    """Return a checkpoint's dictionary; UserError if the file is not a sound one."""
+class Checkpoint(dict):
+    """What a file holds, by name; `path` is the file, which every refusal names."""
+
+    def __init__(self, path: str | Path, values: Mapping[str, Any]):
+        super().__init__(values)
+        self.path = Path(path)
+
+    @cached_property
+    def map(self) -> Map:
+        """The map; UserError if its policy saw or ordered what this version does not."""
+        name, facts = self["map_name"], self["map_facts"]
+        with fitting(self.path, self["script_name"]):
+            same = name in MAP_NAMES and load_map(name).facts == facts
+            game_map = load_map(name) if same else Map(facts, name)
+            for what, theirs, ours in (
+                ("observations of version", self["observation_version"], OBSERVATION_VERSION),
+                ("the order vocabulary", self["vocabulary_hash"], vocabulary(game_map).hash),
+            ):
+                if theirs != ours:
+                    made_for = f"made for {what} {quoted(theirs, 20)}, and this has {ours}"
+                    raise UserError(f"{self.path}: {made_for}")
+        return game_map
+
+
+def read(path: str | Path) -> Checkpoint:
+    """Return the checkpoint of a file; UserError if it is not a sound one."""
     path = Path(path)
     try:
         with open_file(path) as file, zipfile.ZipFile(file) as parts:
@@ -62,7 +87,7 @@ def read(path: str | Path) -> dict:
     named = about.map_facts.get("name") == about.map_name
     if not named or not isinstance(about.args.get("map"), str):
         raise UserError(f"{path}: the checkpoint does not name the map that it holds")
-    return saved | {"args": with_new_names(about.args)}
+    return Checkpoint(path, saved | {"args": with_new_names(about.args)})
 
 
 def to_bytes(value: Any) -> bytes:
@@ -141,20 +166,6 @@ def fitting(path: str | Path, script: str | Path) -> Iterator[None]:
 def reason(error: Exception) -> str:
     message = " ".join(str(error)[:1000].split())[:120]
     return f"{type(error).__name__}: {printable(message)}"
-
-
-def map_of(saved: dict, path: str | Path) -> Map:
-    """Return the map of a checkpoint; UserError if it saw or ordered what this version does not."""
-    name, facts = saved["map_name"], saved["map_facts"]
-    same = name in MAP_NAMES and load_map(name).facts == facts
-    game_map = load_map(name) if same else Map(facts, name)
-    for what, theirs, ours in (
-        ("observations of version", saved["observation_version"], OBSERVATION_VERSION),
-        ("the order vocabulary", saved["vocabulary_hash"], vocabulary(game_map).hash),
-    ):
-        if theirs != ours:
-            raise UserError(f"{path}: made for {what} {quoted(theirs, 20)}, and this has {ours}")
-    return game_map
 
 
 def policy_dict(

@@ -92,22 +92,21 @@ def population_players(
     threads: int,
 ) -> list[PolicyPlayer]:
     """Return a player for each of `members`, whose network has the arrays of `weights` by name."""
-    learner, agents, players = registry.plain(), {}, []
+    learner, agents, players = registry.bundled(), {}, []
     for member, arrays in zip(members, weights):
         path = population.folder / member.file
         stored = {"probe": torch.tensor(member.probe)} if member.probe else {}
-        settings = learner.settings({"args": member.settings})
+        settings = learner.settings(checkpoints.with_new_names(member.settings))
         shape = repr([settings[name] for name in learner.network])
         model = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        saved = checkpoints.policy_dict(learner.file, settings, population.map, model, 0)
+        saved = checkpoints.Checkpoint(path, saved | stored)
         if shape not in agents:
-            saved = checkpoints.policy_dict(learner.file, settings, population.map, model, 0)
-            agent = learner.agent(saved | stored, path).requires_grad_(False).eval()
-            agents[shape] = agent
+            agent = agents[shape] = learner.agent(saved).requires_grad_(False).eval()
         else:  # a new network takes longer to make than a copy of one that is there
             with checkpoints.fitting(path, learner.file):
                 agent = frozen.frozen_copy(agents[shape], model)
-                computed = probes.probe(learner, agent, population.map)
-            learner.check_probe(stored, computed, path)
+                learner.check_probe(saved, agent)
         players.append(learner.make_player(agent, member.name, greedy, settings))
     PolicyGroup(players, threads)
     return players
@@ -117,9 +116,9 @@ def member_probe(
     game_map: Map, settings: Mapping[str, Any], weights: Mapping[str, np.ndarray]
 ) -> list[float]:
     """Return the probe of a policy with weights as a member keeps them, in float16."""
-    learner = registry.plain()
+    learner = registry.bundled()
     with probes.kept_generators():
-        agent = learner.make_agent(learner.settings({"args": settings}), game_map)
+        agent = learner.make_agent(learner.settings(settings), game_map)
         halves = {name: weight.astype(np.float16) for name, weight in weights.items()}
         agent.load_state_dict(
             {n: torch.from_numpy(w.astype(np.float32)) for n, w in halves.items()}
@@ -141,16 +140,16 @@ KEPT = ("map", "reward", "gamma", "year_limit", "temperature")
 
 
 def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
-    newest, learner = policy_file(folder), registry.plain()
+    newest, learner = policy_file(folder), registry.bundled()
     scripts = {path.name for path in newest.parent.glob("*.py")}  # the copy of what trained them
     policies: dict[int, Policy] = {}
     for path in (newest, *sorted(newest.parent.glob("checkpoints/*.pt"))):
         if len(policies) >= copies:
             break
         saved = checkpoints.read(path)
-        registry.of_checkpoint(saved, path)  # not one of a script that is not bundled
-        learner.agent(saved, path)  # says what is wrong if it cannot be played
-        settings = learner.settings(saved)
+        registry.of_checkpoint(saved)  # not one of a script that is not bundled
+        learner.agent(saved)  # says what is wrong if it cannot be played
+        settings = learner.settings(saved["args"])
         name = saved["script_name"]
         # A script plays what another program, such as distill, has trained by no such command.
         by_other = "temperature" in settings or (scripts and name not in scripts)

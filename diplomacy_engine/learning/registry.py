@@ -5,9 +5,9 @@ folder runs only if `--script own` says so."""
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..players.protocols import Player
 from ..records import convert
 from ..rules.map import Map, load_map
 from . import checkpoints, probes
+from .checkpoints import Checkpoint
 from .players import policy_player
 
 PLAIN = "ppo_selfplay_diplomacy"
@@ -38,7 +39,6 @@ BUNDLED = {
     "language_model.py": "diplomacy_learners.language_model",
 }
 _known: dict[Path, "Learner"] = {}
-_noted: set[str] = set()  # files of which a note has been printed
 
 
 @dataclass(frozen=True)
@@ -64,59 +64,51 @@ class Learner:
             self.make_agent(settings, load_map("small"))
         return tuple(name for name in settings if name in settings.read)
 
-    def settings(self, saved: dict) -> dict:
-        return asdict(self.args_class()) | checkpoints.with_new_names(saved["args"])
+    def settings(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return asdict(self.args_class()) | args
 
-    def agent(self, saved: dict, path: str | Path) -> nn.Module:
+    def agent(self, saved: Checkpoint) -> nn.Module:
         """Return the network of a checkpoint, on the CPU.
 
         UserError: it does not fit this script, or its probe says that this code computes another
         policy than the one that was trained.
         """
         try:
-            agent, computed = self._agent(saved, path)
+            with checkpoints.fitting(saved.path, self.file):
+                settings = self.settings(saved["args"])
+                sizes = {name: settings[name] for name in self.network}
+                convert(self.args_class, sizes, f"{saved.path}: args")
+                if settings.get("num_layers", 0) > len(saved["model"]):  # making so many takes long
+                    raise ValueError("its weights do not match")
+                checkpoints.check_weights(saved["model"], self.weights(settings, saved.map))
+                agent = self.make_agent(settings, saved.map)
+                agent.load_state_dict(saved["model"])
+                self.check_probe(saved, agent)
         except UserError as error:
-            raise UserError(f"{error}{self._own_script(saved, path)}") from None
-        self.check_probe(saved, computed, path)
+            own = file_sha256(self.file) != saved["script_sha256"] and _copy_of_script(saved)
+            hint = "; `--script own` plays it by the script in its folder"
+            raise UserError(f"{error}{hint * bool(own)}") from None
         return agent
 
-    def _agent(self, saved: dict, path: str | Path) -> tuple[nn.Module, torch.Tensor | None]:
-        with checkpoints.fitting(path, self.file):
-            game_map, settings = checkpoints.map_of(saved, path), self.settings(saved)
-            sizes = {name: settings[name] for name in self.network}
-            convert(self.args_class, sizes, f"{path}: args")
-            if settings.get("num_layers", 0) > len(saved["model"]):  # making so many takes long
-                raise ValueError("its weights do not match")
-            checkpoints.check_weights(saved["model"], self.weights(settings, game_map))
-            agent = self.make_agent(settings, game_map)
-            agent.load_state_dict(saved["model"])
-            computed = probes.probe(self, agent, game_map) if "probe" in saved else None
-        return agent, computed
-
-    def _own_script(self, saved: dict, path: str | Path) -> str:
-        copy = _copy_of_script(saved, Path(path))
-        if copy is None or file_sha256(self.file) == saved["script_sha256"]:
-            return ""
-        return "; `--script own` plays it by the script in its folder"
-
-    def check_probe(self, saved: dict, computed: torch.Tensor | None, path: str | Path) -> None:
+    def check_probe(self, saved: Checkpoint, agent: nn.Module) -> None:
         """Raise UserError if a policy is not the one that was trained; note if nobody can tell."""
         if "probe" not in saved:
-            if str(path) not in _noted:
-                _noted.add(str(path))
-                unsure = f"{self.name} may compute another policy than the one that was trained"
-                print(f"note: {path} has no probe: {unsure}", file=sys.stderr)
+            _note(
+                f"{saved.path} has no probe: {self.name} may compute another policy than the one "
+                "that was trained"
+            )
             return
+        computed = probes.probe(self, agent, saved.map)
         if not probes.is_sound(saved["probe"], len(computed)):
-            raise UserError(f"{path}: probe: damaged, or of other positions")
+            raise UserError(f"{saved.path}: probe: damaged, or of other positions")
         gap = probes.difference(saved["probe"], computed)
         if gap > probes.TOLERANCE:
             edited = "the edit, or edit a copy of another name"
             if file_sha256(self.file) == saved["script_sha256"]:
                 edited = "what has changed in diplomacy_engine, or in what the script imports"
             raise UserError(
-                f"{path}: {self.file} computes another policy than the one that was trained "
-                f"(it differs by {gap:.2g}): undo {edited}{self._own_script(saved, path)}"
+                f"{saved.path}: {self.file} computes another policy than the one that was trained "
+                f"(it differs by {gap:.2g}): undo {edited}"
             )
 
     def weights(self, settings: dict, game_map: Map) -> dict[str, torch.Tensor]:
@@ -124,7 +116,7 @@ class Learner:
         with torch.device("meta"), _NoDraws():
             return self.make_agent(settings, game_map).state_dict()
 
-    def policy(self, flag: str, name: str) -> dict:
+    def policy(self, flag: str, name: str) -> Checkpoint:
         """Return the checkpoint that a flag names. UserError if it does not fit, or another script
         made it and the name does not say, as `FILE.py:PATH`, that this one computes the same."""
         script, path = policy_path(flag, name)
@@ -134,9 +126,9 @@ class Learner:
             same = f"if {self.name} computes the same, --{flag} {self.name}:{path}"
             how = f"{same}; else use a copy of {self.name} that imports that script"
             raise UserError(f"--{flag} {name} was made by {quoted(maker, 60)}: {how}")
-        self.agent(saved, path)  # says what is wrong if it does not fit
-        own = self.settings(saved) if maker == self.name else saved["args"]
-        return saved | {"args": own}
+        self.agent(saved)  # says what is wrong if it does not fit
+        own = self.settings(saved["args"]) if maker == self.name else saved["args"]
+        return Checkpoint(path, saved | {"args": own})
 
 
 class _Read(dict):
@@ -195,35 +187,32 @@ def of_file(file: str | Path) -> Learner:
     return _known[path]
 
 
-def plain() -> Learner:
-    return _known[Path(importlib.import_module(PLAIN).__file__).resolve()]
+def bundled(name: str = f"{PLAIN}.py") -> Learner:
+    """Return a learner of BUNDLED, or the one that runs in its place."""
+    return _known[Path(importlib.import_module(BUNDLED[name]).__file__).resolve()]
 
 
-def of_checkpoint(saved: dict, path: str | Path, script: str | Path | None = None) -> Learner:
-    name = saved["script_name"]
-    if script == OWN:
-        copy = _copy_of_script(saved, Path(path))
-        if copy is not None:
-            return of_file(copy)
-    elif script is not None:
-        return of_file(script)
+def of_checkpoint(saved: Checkpoint, script: str | Path | None = None) -> Learner:
+    """Return who plays a checkpoint: `script` (OWN: the copy in its folder), if it is there, else
+    the script with the name, and best the content, of the one that trained it."""
+    copy, name = _copy_of_script(saved), saved["script_name"]
+    if script is not None and (script != OWN or copy):
+        return of_file(copy if script == OWN else script)
     # A script of the same name may be known since the user has named it for another checkpoint.
     alike = [learner for learner in _known.values() if learner.name == name]
     for learner in alike:
         if learner.file.is_file() and file_sha256(learner.file) == saved["script_sha256"]:
             return learner
-    if name in BUNDLED:  # or the one that runs, in its place
-        module = importlib.import_module(BUNDLED[name])
-        alike.append(_known[Path(module.__file__).resolve()])
+    if name in BUNDLED:
+        return bundled(name)
     if alike:
         return alike[-1]
-    copy = _copy_of_script(saved, Path(path)) or Path(name).name
-    named = f"name that script, as in {copy}:{path}"
-    raise UserError(f"{path} was made by {quoted(name, 60)}: {named}")
+    named = f"name that script, as in {copy or Path(name).name}:{saved.path}"
+    raise UserError(f"{saved.path} was made by {quoted(name, 60)}: {named}")
 
 
-def _copy_of_script(saved: dict, path: Path) -> Path | None:
-    for folder in (path.parent, path.parent.parent):  # the file lies in the run or checkpoints/
+def _copy_of_script(saved: Checkpoint) -> Path | None:
+    for folder in saved.path.parents[:2]:  # the file lies in the run or checkpoints/
         copy = folder / Path(saved["script_name"]).name
         if copy.is_file() and file_sha256(copy) == saved["script_sha256"]:
             return copy
@@ -231,22 +220,23 @@ def _copy_of_script(saved: dict, path: Path) -> Path | None:
 
 
 def load_player(
-    path: str | Path,
+    saved: Checkpoint,
     script: str | Path | None = None,
     greedy: bool = False,
     device: str = "cpu",
-    saved: dict | None = None,
 ) -> Player:
-    """Return a checkpoint's policy as a player; UserError says which other script may play it.
-
-    `saved`: what `checkpoints.read` has returned of it, if that is known.
-    """
-    saved = saved or checkpoints.read(path)
-    learner = of_checkpoint(saved, path, script)
+    """Return a checkpoint's policy as a player; UserError says which other script may play it."""
+    learner = of_checkpoint(saved, script)
     if learner.load:
-        return learner.load(saved, path, greedy, device)
-    agent = learner.agent(saved, path).to(device).eval()
+        return learner.load(saved, greedy, device)
+    agent = learner.agent(saved).to(device).eval()
     try:
-        return learner.make_player(agent, str(path), greedy, learner.settings(saved))
+        return learner.make_player(agent, str(saved.path), greedy, learner.settings(saved["args"]))
     except UserError as error:
-        raise UserError(f"checkpoint {path} cannot be played: {error}") from error
+        raise UserError(f"checkpoint {saved.path} cannot be played: {error}") from error
+
+
+@cache
+def _note(text: str) -> None:
+    """Print a note, once."""
+    print(f"note: {text}", file=sys.stderr)

@@ -386,7 +386,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
                 why = f"{name} is {there} in its checkpoint, and {here} in args.json"
                 raise UserError(f"{folder.path}: cannot be continued: {why}")
         if learner.make_agent:
-            learner.agent(saved, folder.checkpoint)  # it computes what was trained
+            learner.agent(saved)  # it computes what was trained
         args, game_map = _with_teams(learner, args, Map(saved["map_facts"], saved["map_name"]))
         count = len(saved["ranks"])
         if count != ranks.count:

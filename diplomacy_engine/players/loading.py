@@ -84,12 +84,12 @@ def load_player(
             case names.OwnSpec():
                 return _own_player(spec)
             case names.PolicySpec():
-                path, saved = _checkpoint(spec)
+                saved = _checkpoint(spec)
                 if game_map is not None:
-                    check_map(saved, f"checkpoint {path}", game_map)
+                    check_map(saved, f"checkpoint {saved.path}", game_map)
                 played_by, likeliest = spec.script or script, greedy or spec.greedy
                 load_policy = learning("registry").load_player
-                player = load_policy(path, played_by, likeliest, device, saved=saved)
+                player = load_policy(saved, played_by, likeliest, device)
                 player.name, player.careful = short_name(spec), careful
                 return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
@@ -165,10 +165,7 @@ def policy_map(name: str | Path | PlayerSpec) -> Map | None:
             return read_population(folder).map
     if not isinstance(spec, names.PolicySpec):
         return None
-    path, saved = _checkpoint(spec)
-    checkpoints = learning("checkpoints")
-    with checkpoints.fitting(path, saved["script_name"]):
-        return checkpoints.map_of(saved, path)
+    return _checkpoint(spec).map
 
 
 def load_members(
@@ -198,13 +195,13 @@ def language(module: str) -> Any:
     return importlib.import_module(f"diplomacy_engine.extras.language.{module}")
 
 
-def _checkpoint(spec: names.PolicySpec) -> tuple[Path, dict]:
-    """Return a policy's file and checkpoint; a command that keeps the spec reads it once."""
+def _checkpoint(spec: names.PolicySpec) -> Any:
+    """Return a policy's checkpoint; a command that keeps the spec reads it once."""
     if "checkpoint" in vars(spec):
         return vars(spec)["checkpoint"]
     path = policy_file(spec.path)
     if os.path.isfile(path):
-        return vars(spec).setdefault("checkpoint", (path, learning("checkpoints").read(path)))
+        return vars(spec).setdefault("checkpoint", learning("checkpoints").read(path))
     if os.path.isdir(spec.path):
         reason = f"the folder {spec.path} has neither {CHECKPOINT} nor {POLICY}"
     else:

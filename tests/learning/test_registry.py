@@ -108,7 +108,7 @@ def test_bundled_learners_are_found_by_name():
     for name, module in registry.BUNDLED.items():
         file = REPOSITORY / (module.replace(".", "/") + ".py")
         assert file.is_file() and file.name == name
-    found = registry.of_checkpoint(checkpoints.read(POLICY), POLICY)
+    found = registry.of_checkpoint(checkpoints.read(POLICY))
     assert found is ppo.LEARNER_SPEC and found.file == TRAINER.resolve()
 
 

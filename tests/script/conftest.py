@@ -11,7 +11,7 @@ from diplomacy_engine.learning import registry
 def imported(monkeypatch):
     """Return a function that imports a script by its path; afterwards nobody knows it."""
     monkeypatch.setattr(registry, "_known", dict(registry._known))
-    monkeypatch.setattr(registry, "_noted", set())
+    registry._note.cache_clear()
     before = set(sys.modules)
     yield lambda path: sys.modules[registry.of_file(path).args_class.__module__]
     for name in set(sys.modules) - before:

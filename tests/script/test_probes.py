@@ -132,7 +132,7 @@ def test_a_damaged_probe(stored, tmp_path):
 
 def test_a_policy_without_a_probe_is_noted_once(tmp_path, capsys):
     path = tmp_path / "policy.pt"
-    saved = checkpoints.read(policy_file(POLICY))
+    saved = dict(checkpoints.read(policy_file(POLICY)))
     del saved["probe"]
     torch.save(saved, path)
     for shown in (True, False):
@@ -199,5 +199,5 @@ def test_a_run_of_another_version_and_a_damaged_checkpoint(tmp_path, capsys):
 def test_its_own_run_is_not_continued_by_other_code(tmp_path, monkeypatch, capsys):
     run = train(tmp_path / "runs", total_timesteps=60)
     edit_code(monkeypatch, "network")
-    registry._noted.clear()
+    registry._note.cache_clear()
     refused(["--resume", str(run), "--total-timesteps", "120"], SCRIPT, capsys=capsys)

@@ -48,9 +48,9 @@ from support.training import (
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import MAP_NAMES, UserError, evaluate_player, load_map, make_bot
+from diplomacy_engine import MAP_NAMES, UserError, evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine._files import file_sha256
-from diplomacy_engine.learning import registry, run_log, startup
+from diplomacy_engine.learning import run_log, startup
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.probes import probe_positions
 from diplomacy_engine.learning.run_folder import RunFolder
@@ -161,7 +161,7 @@ def test_learning_beats_random(tmp_path):
         return match.result()["overall"]["win"]["value"]
 
     run = train(tmp_path / "runs", **LEARNS)
-    trained = win_rate(registry.load_player(run / "checkpoint.pt"))
+    trained = win_rate(load_player(run / "checkpoint.pt"))
     torch.manual_seed(1)
     untrained = win_rate(policy_player(ppo.Agent(load_map("small"), 32, 2), "untrained"))
     assert wilson_interval(trained * 300, 300)[0] > 0.8, (trained, untrained)
@@ -184,7 +184,7 @@ def test_a_map_of_ones_own(size, tmp_path, capsys):
     raised = re.search(r"rate rises again, from (\S+) to (\S+), ", capsys.readouterr().out)
     assert 0 < float(raised[1]) < float(raised[2]) < load(run)["args"]["learning_rate"]
     assert load(run)["global_step"] >= 150
-    assert registry.load_player(run / "checkpoint.pt").agent.vocabulary_hash
+    assert load_player(run / "checkpoint.pt").agent.vocabulary_hash
 
 
 def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
