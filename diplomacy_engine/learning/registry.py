@@ -59,12 +59,13 @@ class Learner:
 
     @cached_property
     def network(self) -> tuple[str, ...]:
-        settings = _Read(asdict(self.args_class()))
-        with torch.device("meta"), _NoDraws():
-            self.make_agent(settings, load_map("small"))
+        """The names of the settings that decide which network a checkpoint has."""
+        settings = _Read(self.settings({}))
+        self.weights(settings, load_map("small"))
         return tuple(name for name in settings if name in settings.read)
 
     def settings(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a checkpoint, with defaults for what it lacks."""
         return asdict(self.args_class()) | args
 
     def agent(self, saved: Checkpoint) -> nn.Module:
@@ -132,6 +133,8 @@ class Learner:
 
 
 class _Read(dict):
+    """Settings that remember which of them have been read."""
+
     def __init__(self, values: dict):
         super().__init__(values)
         self.read: set[str] = set()
@@ -151,8 +154,7 @@ class _NoDraws(TorchFunctionMode):
 
 
 def register(module: str, file: str, args_class: type, *about: Any, **options: Any) -> Learner:
-    """Make a script known, as its last line but the main one; what else is given is of `Learner`.
-    What `make_agent` reads of the settings decides which network a checkpoint has."""
+    """Make a script known, as its last line but the main one; the rest is of `Learner`."""
     path = Path(file).resolve()
     learner = Learner(path, args_class, *about, **options)
     if module == "__main__":  # whoever imports it by its name gets the one that runs
@@ -163,6 +165,7 @@ def register(module: str, file: str, args_class: type, *about: Any, **options: A
 
 
 def of_file(file: str | Path) -> Learner:
+    """Return the learner that a script registers; it runs, unless it has."""
     path = Path(file).resolve()
     if path in _known:
         return _known[path]

@@ -17,7 +17,7 @@ from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import Reward, reward_input
-from .match import MatchSettings, match_settings
+from .match import MatchSettings, match_settings, names_apart
 
 SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
 TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over a game float64
@@ -158,7 +158,8 @@ def check_reward(
     game_map = rules.game_map
     mix = make_reward_mix(reward, game_map)
     powers = len(game_map.powers)
-    if len({player.name for player in players}) < 2 or num_pairs < powers:
+    names = names_apart(players)
+    if len(set(names)) < 2 or num_pairs < powers:
         raise UserError(f"this needs two different players or more, and at least {powers} pairs")
     pairs = play_pairs(rules, players, mix.parts, num_pairs, progress)
     if not pairs.differ:
@@ -177,26 +178,25 @@ def check_reward(
             place = np.searchsorted(powers, pairs.power[rows])
             verdict = judge(means, of_power[place])
             against = {
-                scheme: _shown(game_map, players, pairs, paid, int(rows[pair]))
+                scheme: _shown(game_map, names, pairs, paid, int(rows[pair]))
                 for scheme, pair in verdict.against.items()
             }
             summary = {"progress": progress, "among": name, "pairs": len(rows)}
             checks.append(summary | verdict._asdict() | {"against": against})
-    names = [player.name for player in players]
-    result = {"reward": reward, "players": names, "pairs": num_pairs} | rules.facts()
+    result = {"reward": reward, "players": list(names), "pairs": num_pairs} | rules.facts()
     return result | {"checks": checks}
 
 
 def _shown(
-    game_map: Map, players: Sequence[Player], pairs: GamePairs, paid: np.ndarray, pair: int
+    game_map: Map, names: Sequence[str], pairs: GamePairs, paid: np.ndarray, pair: int
 ) -> dict:
     one, other = (dict(zip(game_map.powers, rewards[pair].tolist())) for rewards in paid)
     return {
         "pair": pair + 1,
         "seed": int(pairs.seed[pair]),
-        "players": {p: players[n].name for p, n in zip(game_map.powers, pairs.seats[pair])},
+        "players": {p: names[n] for p, n in zip(game_map.powers, pairs.seats[pair])},
         "power": game_map.powers[pairs.power[pair]],
-        "instead": players[pairs.instead[pair]].name,
+        "instead": names[pairs.instead[pair]],
         "rewards": one,
         "twin_rewards": other,
     }

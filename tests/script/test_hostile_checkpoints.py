@@ -10,7 +10,8 @@ import pytest
 import torch
 from support.training import REPOSITORY
 
-from diplomacy_engine import UserError, load_player
+from diplomacy_engine.errors import UserError
+from diplomacy_engine.learning import checkpoints, registry
 
 POLICY = REPOSITORY / "runs" / "reference" / "small__pure__1" / "policy.pt"
 
@@ -40,7 +41,7 @@ def weights_with(value: float) -> dict:
 
 def refusal(path: Path) -> str:
     with pytest.raises(UserError) as caught:
-        load_player(path)
+        registry.load_player(checkpoints.read(path))
     sentence = str(caught.value)
     assert str(path) in sentence and sentence.isprintable() and len(sentence) < 400, sentence
     return sentence
@@ -67,7 +68,7 @@ def test_a_changed_policy_is_refused(tmp_path, changes, message):
 
 
 def test_a_weight_that_is_larger_than_its_file(tmp_path):
-    load_player(saved_with(tmp_path / "policy.pt"))  # all else is sound
+    registry.load_player(checkpoints.read(saved_with(tmp_path / "policy.pt")))  # all else is sound
     model = weights_with(0.0)
     model["score.weight"] = torch.zeros(1).expand(10**12)
     assert "the shape of" in refusal(saved_with(tmp_path / "policy.pt", model=model))
