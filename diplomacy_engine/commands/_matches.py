@@ -27,6 +27,7 @@ from ..players.names import (
     PlayerSpec,
     VoiceSpec,
     assuming,
+    numbered,
     parse_player,
     parts,
     short_names,
@@ -158,10 +159,8 @@ def run_match(
 
 def by_name(counts: Iterable[tuple[str, dict]]) -> dict[str, dict]:
     """Return what was counted of each player; of two of one name, the second is `NAME (2)`."""
-    of_player: dict[str, dict] = {}
-    for name, own in counts:
-        of_player[f"{name} (2)" if name in of_player else name] = own
-    return of_player
+    names, of_player = zip(*counts)
+    return dict(zip(numbered(dict(enumerate(names))).values(), of_player))
 
 
 def faults_text(player: Any) -> str:

@@ -1,6 +1,5 @@
 """A match: what holds for all its games, and what has come of them."""
 
-import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from ..constants import AGREED, YEAR_LIMIT
 from ..errors import UserError
 from ..games.vector_game import VectorGame
+from ..players.names import numbered
 from ..players.protocols import Player
 from ..press.press import PressRules, TalkCounter
 from ..rules.map import Map, load_map
@@ -96,11 +96,7 @@ def identity(player: Player) -> Hashable:
 
 def names_apart(players: Sequence[Player]) -> tuple[str, ...]:
     """Return the players' names, others for others: the second of a name is `NAME (2)`."""
-    names: dict[Hashable, str] = {}
-    for player in players:
-        numbered = (f"{player.name} ({n})" if n > 1 else player.name for n in itertools.count(1))
-        apart = next(name for name in numbered if name not in names.values())
-        names.setdefault(identity(player), apart)
+    names = numbered({identity(player): player.name for player in players})
     return tuple(names[identity(player)] for player in players)
 
 

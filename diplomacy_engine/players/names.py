@@ -360,9 +360,14 @@ def short_names(players: Sequence[str | PlayerSpec]) -> list[str]:
         counts = Counter(names.values())
         twice = [spec for spec, name in names.items() if counts[name] > 1]
         names |= {spec: short_name(spec, folders) for spec in twice}
-    taken: set[str] = set()
-    for spec, name in names.items():
-        numbered = (f"{name} ({n})" if n > 1 else name for n in itertools.count(1))
-        names[spec] = next(each for each in numbered if each not in taken)
-        taken.add(names[spec])
+    names = numbered(names)
     return [names[spec] for spec in specs]
+
+
+def numbered(names: Mapping[Any, str]) -> dict[Any, str]:
+    """Return the names under the same keys, the second of a name as `NAME (2)`, and so on."""
+    apart: dict[Any, str] = {}
+    for key, name in names.items():
+        choices = (f"{name} ({n})" if n > 1 else name for n in itertools.count(1))
+        apart[key] = next(each for each in choices if each not in apart.values())
+    return apart
