@@ -48,7 +48,7 @@ class PlayRecord(Struct, kw_only=True):
     step: _Natural = 0
     seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
     answered: dict[str, tuple[int, list[str]]] = {}  # power -> step and orders that it last gave
-    before: dict[str, list[str]] = {}  # power -> orders that were taken back
+    drafts: dict[str, list[str]] = {}  # power -> orders that its person has chosen, not given
     # HOST, WATCH and every power -> what is in its link; none yet in a session that begins.
     tokens: dict[str, Annotated[str, Meta(pattern="^[\\x00-\\x7f]{16,}$")]] = {}
     opponents: Annotated[list[str], Meta(min_length=1)]  # players of the powers without a person

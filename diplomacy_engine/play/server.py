@@ -176,12 +176,14 @@ def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) ->
 def _game(session: PlaySession, viewer: Viewer, query: Struct) -> dict:
     if query.since == session.revision:
         return {"revision": session.revision, "unchanged": True}
-    return view.game_view(session, viewer)
+    return view.game_view(session, viewer, query.phase)
 
 
 _Number = Annotated[int, Meta(ge=0, lt=10**9)]
-_Query = defstruct("_Query", [(name, _Number, None) for name in ("phase", "since", "moving")])
 _Text = Annotated[str, Meta(max_length=MAX_ORDER)]
+_Query = defstruct(
+    "_Query", [("phase", _Text | None, None), ("since", _Number, None), ("moving", _Number, None)]
+)
 _Orders = Annotated[list[_Text], Meta(max_length=MAX_ORDERS)]
 _Compared = Annotated[list[_Orders], Meta(max_length=2)]
 _Terms = Annotated[list[_Text], Meta(max_length=MAX_TERMS)]
@@ -192,12 +194,11 @@ _Offer = defstruct(
     forbid_unknown_fields=True,
     omit_defaults=True,
 )
-_LET = {"step": int, "player": str, "powers": list[str], "kept": dict[str, _Orders]}
+_LET = {"step": int, "player": str, "powers": list[str]}
 WAITING = "/api/waiting"
 # What is called with the session, the viewer and the numbers in the address.
 READS: dict[str, Callable] = {
     "/api/game": _game,
-    "/api/board": lambda game, viewer, query: view.board_view(game, viewer, query.phase),
     "/api/hint": lambda game, viewer, _: view.hint_view(game, viewer),
     "/api/texts": lambda game, viewer, query: view.texts_view(game, viewer, query.phase),
     "/api/picture": lambda game, viewer, query: view.picture_view(
@@ -226,7 +227,8 @@ ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
     "/api/try": (PlaySession.try_from, {"phase": int, "power": str}),
     "/api/paste": (_paste, {"text": str}),
     "/api/sandbox": (_sandbox, {"phase": Annotated[int, Meta(ge=0)] | None}),
-    "/api/seats": (PlaySession.choose_seats, {"seats": dict[str, str]}),
+    "/api/seats": (PlaySession.choose_seats, {"seats": dict[str, str], "begin": bool}),
+    "/api/review": (PlaySession.review, {}),
     "/api/orders": (PlaySession.submit, {"step": int, "orders": _Orders}),
     "/api/read": (_read, {"text": str, "orders": _Orders}),
     "/api/let": (PlaySession.let_order, _LET),
@@ -238,7 +240,7 @@ ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
     "/api/concede": (PlaySession.concede, {"step": int}),
     "/api/back": (PlaySession.take_back, {"step": int}),
     "/api/next": (PlaySession.go_on, {"step": int}),
-    "/api/draft": (view.draft_view, {"orders": _Orders}),
+    "/api/draft": (view.draft_view, {"step": int, "orders": _Orders}),
     "/api/outlook": (view.outlook_view, {"step": int, "orders": _Compared}),
 }
 _RECORDS = {path: defstruct("_Request", [*fields.items()]) for path, (_, fields) in ACTIONS.items()}
@@ -316,7 +318,7 @@ class _Handler(BaseHTTPRequestHandler):
         if action is None:
             raise self._unknown(url.path)
         answer = _json(action(self._session(), self._viewer(), _query(url.query)))
-        if url.path == "/api/board":
+        if url.path == "/api/game":
             self.server.shown.set()
         return answer, "application/json"
 

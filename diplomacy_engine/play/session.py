@@ -94,7 +94,7 @@ class PlaySession:
         self._rank, self._standing = rank, None
         self.maps, self._new_game = list(choices.maps), choices.new_game
         self._load, self._offered, self._mixed = load, choices.offered, choices.mixed
-        self.chosen: dict[str, str] = {}  # what the host last chose for the powers
+        self._chosen: dict[str, str] = {}  # what the host last chose for the powers
         self.lock, self._loading = threading.RLock(), threading.RLock()
         self.revision = 0  # grows with every change
         self.trouble = ""  # why the players could not go on
@@ -105,7 +105,7 @@ class PlaySession:
         self._players: dict[str, Player] = {}
         self._reviews: dict[tuple[int, tuple[str, ...]], ReviewJob] = {}  # step, powers
         self._offer(game.map.name)
-        own = dict(record.answered), dict(record.before)
+        own = dict(record.answered), dict(record.drafts)
         first = SessionState(game, record.seats, record.step, *own)
         for name in (*record.opponents, *first.players()):
             if name != MIXED:
@@ -220,7 +220,7 @@ class PlaySession:
             }
             with self._loading:
                 self._commit(after, replace(self.record, opponents=opponents, tokens=tokens))
-                self._players, self.chosen = {}, {}
+                self._players, self._chosen = {}, {}
                 self._offer(name)
 
     def _kept_opponents(self, map_name: str, talk: bool) -> list[str]:
@@ -279,7 +279,7 @@ class PlaySession:
             game.draw_votes = self.game.draw_votes
             after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
             record = replace(self.record, seed=(self.record.seed + 1) % 2**62, tried=UNSET)
-            self.chosen = self.chosen or self._as_chosen()
+            self._chosen = self._chosen or self._as_chosen()
             self._commit(after, record, self._unused_file())
             self.trouble, self._standing = "", None
             with self._loading:
@@ -332,11 +332,24 @@ class PlaySession:
             after, now = self.now.copy(), self.game
             after.game, notes = pasted_game(text, now.map, now.max_years, self.press)
             after.game.draw_votes = now.draw_votes
+            after.step += 1
             self._commit(after)
             return notes
 
-    def choose_seats(self, viewer: Viewer, choice: Mapping[str, str]) -> None:
-        """Begin the game. Of each power: `me` (once, or for all), `guest`, or one of `choices`."""
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Power -> who is to play it: what the host last chose, of the `choices` that there are."""
+        options, chosen = ("me", "guest", *self.choices), {}
+        names = cycle([self.told(name, self.game) for name in self.record.opponents])
+        for number, power in enumerate(self.game.powers):
+            usual = next(names) if number else "me"
+            option = self._chosen.get(power)
+            chosen[power] = option if option in options else usual
+        return chosen
+
+    def choose_seats(self, viewer: Viewer, choice: Mapping[str, str], begin: bool = True) -> None:
+        """Choose who plays, and perhaps begin. Of each power: `me` (once, or for all), `guest`, or
+        one of `choices`."""
         with self.lock:
             self._check_unbegun(viewer)
             after, seats, named = self.now.copy(), {}, {}
@@ -347,6 +360,10 @@ class PlaySession:
                 seats[power] = Seat({"me": HOST, "guest": GUEST}.get(option, PLAYER))
                 if seats[power].kind == PLAYER:
                     named[power] = self.choices[option]
+            if not begin:
+                self._chosen = dict(choice)
+                self.revision += 1
+                return
             drawn = mixed_table(named, self.pool, self.record.seed)
             after.seats = seats | {power: Seat(PLAYER, name) for power, name in drawn.items()}
             if len(after.powers_of(HOST)) > 1 and not after.is_sandbox:
@@ -355,7 +372,7 @@ class PlaySession:
                 self._player(name)
             self._begin_phase(after)
             self._commit(after)
-            self.chosen = dict(choice)
+            self._chosen = dict(choice)
             self._go_on()
 
     # --- What people do -------------------------------------------------------------------------
@@ -369,6 +386,13 @@ class PlaySession:
             if self.now.answered.get(self._seat(viewer)) != (step, orders):
                 self._move(viewer, step, SessionState.submit, orders)
                 self._go_on()
+
+    def draft(self, viewer: Viewer, step: int, orders: list[str]) -> None:
+        """Keep orders that somebody has chosen and not given; nobody else sees a change."""
+        with self.lock:
+            before = self.revision
+            self._move(viewer, step, SessionState.draft, orders)
+            self.revision = before
 
     def withdraw(self, viewer: Viewer, step: int) -> None:
         self._move(viewer, step, SessionState.withdraw)
@@ -414,12 +438,8 @@ class PlaySession:
         step: int,
         name: str,
         powers: Sequence[str],
-        drafts: Mapping[str, Sequence[str]],
     ) -> None:
-        """In a sandbox, let a player give the orders that are neither submitted nor drafted.
-
-        `drafts` are the orders chosen on the page so far, by power.
-        """
+        """In a sandbox, let a player give the orders that are neither submitted nor drafted."""
         with self.lock:
             self._check_host(viewer)
             self._check_step(step)
@@ -433,7 +453,7 @@ class PlaySession:
             without_orders = [p for p in after.waiting_for() if p in powers]
             self._ask(after, name, without_orders)
             for power in without_orders:
-                chosen = [text for text in drafts.get(power, ()) if text != "WAIVE"]
+                chosen = [text for text in after.drafts.get(power, ()) if text != "WAIVE"]
                 provinces = {text[2:5] for text in chosen}
                 order_texts = after.game.orders[power]
                 rest = [text for text in order_texts if text[2:5] not in provinces]
@@ -538,19 +558,33 @@ class PlaySession:
                 self._standing = self._rank(self.saved_game())
             return self._standing
 
-    def review(self, viewer: Viewer) -> ReviewJob:
-        """Return the review of the viewer's decisions in a game that is over, which goes on by
-        itself; of everybody's for who only watched, or had all powers."""
+    @property
+    def can_review(self) -> bool:
+        """Whether the game is over, or was pasted and nobody has begun to play on."""
+        done = self.game.is_over or self.now.seats is None
+        return done and bool(self.game.history) and not self.game.map.teams.text
+
+    def _reviewed(self, viewer: Viewer) -> tuple[int, tuple[str, ...]]:
+        """The viewer's decisions; everybody's for who only watched, or had all powers."""
+        sees_all = viewer.power is None or self.now.is_sandbox
+        return self.now.step, () if sees_all else (viewer.power,)
+
+    def review_of(self, viewer: Viewer) -> ReviewJob | None:
+        """Return what the viewer has of a review that was begun."""
+        return self._reviews.get(self._reviewed(viewer)) if self.can_review else None
+
+    def review(self, viewer: Viewer) -> None:
+        """Begin the review of a game, which goes on by itself."""
         with self.lock:
-            self._check_over()
-            sees_all = viewer.power is None or self.now.is_sandbox
-            powers = () if sees_all else (viewer.power,)
-            if (self.now.step, powers) not in self._reviews:
+            if not self.can_review:
+                raise PlayError("only a game that is over, and without teams, is reviewed")
+            if self.review_of(viewer) is None:
                 names = [self.record.hint, judging_policy(self.game.map), *self.pool]
-                self._reviews[self.now.step, powers] = begin_review(
+                step, powers = self._reviewed(viewer)
+                self._reviews[step, powers] = begin_review(
                     self.game, [name for name in names if name], self._load, powers
                 )
-            return self._reviews[self.now.step, powers]
+                self.revision += 1
 
     def try_from(self, viewer: Viewer, phase: int, power: str) -> None:
         """Once a game is over, begin another from one of its phases: the host plays one power, and
@@ -691,7 +725,7 @@ class PlaySession:
             step=after.step,
             seats=after.seats,
             answered=after.answered,
-            before=after.before,
+            drafts=after.drafts,
             max_years=after.game.max_years,
         )
         saved = after.game.to_saved_game() | {"players": self._told_players(after)}

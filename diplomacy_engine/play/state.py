@@ -34,13 +34,14 @@ class SessionState:
     seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
     step: int = 0  # grows with every phase played or taken back
     answered: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
-    before: dict[str, list[str]] = field(default_factory=dict)  # orders that were taken back
+    # Power -> orders that its person has chosen and not given, or has taken back.
+    drafts: dict[str, list[str]] = field(default_factory=dict)
 
     # Why players declined offers of this phase, by the offers' numbers; not kept in the file.
     reasons: dict[int, str] = field(default_factory=dict)
 
     def copy(self) -> "SessionState":
-        own = dict(self.answered), dict(self.before), dict(self.reasons)
+        own = dict(self.answered), dict(self.drafts), dict(self.reasons)
         return SessionState(self.game.copy(), self.seats, self.step, *own)
 
     # --- Who plays, and what there is to do -----------------------------------------------------
@@ -109,6 +110,9 @@ class SessionState:
 
     # --- What people do -------------------------------------------------------------------------
 
+    def draft(self, power: str, orders: list[str]) -> None:
+        self.drafts[power] = orders
+
     def submit(self, power: str, orders: list[str]) -> None:
         if not self.decides(self.game.to_state(), power):
             raise PlayError(f"{power} has no orders to give in {self.game.phase}")
@@ -118,7 +122,7 @@ class SessionState:
     def withdraw(self, power: str) -> None:
         """Take a power's orders back, if it has given any; its person begins with them again."""
         if power in self.game.orders:
-            self.before[power] = self.game.orders[power]
+            self.drafts[power] = self.game.orders[power]
             self.answered.pop(power, None)
             self.game.withdraw(power)
 
@@ -133,7 +137,7 @@ class SessionState:
     def concede(self, power: str) -> None:
         self.game.concede(power)
         self.answered.pop(power, None)
-        self.before.pop(power, None)
+        self.drafts.pop(power, None)
         if self.game.all_agree():
             self.game.adjudicate()
         self.step += self.game.is_over
@@ -168,7 +172,7 @@ class SessionState:
     def adjudicate(self) -> None:
         self.game.adjudicate()
         self.step += 1
-        self.before = {}
+        self.drafts = {}
 
     def take_back(self, press: PressRules | None) -> None:
         """Go back to the last phase of one's own; people begin with the orders they gave there."""
@@ -179,4 +183,4 @@ class SessionState:
         self.game = rebuild(self.game, back, press=press)
         self.step += 1
         self.answered = {}
-        self.before = {power: list(orders.get(power) or ()) for power in self.people()}
+        self.drafts = {power: list(orders.get(power) or ()) for power in self.people()}

@@ -5,13 +5,14 @@ a seat sees its own offers and deals, and with open press also who else has peac
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from ..constants import HOLD, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, phase_kind
 from ..games.decisions import Decisions
 from ..pictures.board import orders_svg, phase_title, scene_of
 from ..pictures.chart import centers_svg
-from ..pictures.drawing import drawing_of
+from ..pictures.drawing import Scene, drawing_of
 from ..pictures.page import CHART, phase_facts
 from ..pictures.png import png
 from ..press.daide import ClauseRow, is_daide, message_words
@@ -21,6 +22,7 @@ from ..replays.replay import frame_svg, make_replay, order_lines
 from ..rules.map import Map
 from ..rules.notation import order_words, province_of, read_order, rest_of_order
 from ..textgame.game import Game
+from ..textgame.saved_game import in_disorder
 from ..textgame.talk import Offer
 from .file import GUEST, PLAYER, WATCH
 from .review import page_facts
@@ -44,10 +46,11 @@ def order_view(game_map: Map, text: str) -> dict:
     }
 
 
-def decision_view(game: Game, power: str) -> dict | None:
+def decision_view(game: Game, power: str, draft: Sequence[str] = ()) -> dict | None:
     """Return what a power has to order now; None if nothing.
 
-    For builds a unit is an open home center.
+    For builds a unit is an open home center. Of the `draft` it has the orders that can be given,
+    and those that a deal leaves a unit alone.
     """
     if game.is_over or power in game.conceded:
         return None
@@ -64,10 +67,18 @@ def decision_view(game: Game, power: str) -> dict | None:
     if not places or (phase == "adjustments" and not owed):
         return None
     bound = partners_bound_to(game, power) if kind == "orders" else {}
+    units = [_place_view(game, place, bound) for place in places]
+    chosen = {}
+    for unit in units:
+        texts = [order["text"] for order in unit["orders"]]
+        promised = texts if unit["bound"] and len(texts) == 1 else []
+        for text in [*promised, *(text for text in draft if text in texts)][:1]:
+            chosen[unit["unit"]] = text
     return {
         "kind": kind,
         "count": abs(owed) if phase == "adjustments" else len(places),
-        "units": [_place_view(game, place, bound) for place in places],
+        "units": units,
+        "draft": chosen,  # unit -> order
     }
 
 
@@ -92,22 +103,65 @@ def _place_view(game: Game, place: str, bound: Mapping[str, list[str]]) -> dict:
     }
 
 
-def game_view(session: PlaySession, viewer: Viewer) -> dict:
-    """Return everything about a session that a viewer may know, but for the pictures."""
+class _Shown(NamedTuple):
+    """A phase that was played, or the position now, as a viewer may see it."""
+
+    scene: Scene
+    conceded: Collection[str]
+    orders: list[dict]  # with their results
+    talk: list[tuple[str, str, str]]
+    waiting: Collection[str] = ()  # powers that are to give orders now
+
+
+def _phase_number(phases: Sequence[str], phase: str | None) -> int | None:
+    """Return the number of a phase that was played; None for what stands last."""
+    return phases.index(phase) if phase in phases[:-1] else None
+
+
+def _shown(session: PlaySession, viewer: Viewer, number: int | None) -> _Shown:
+    """In a sandbox what is drafted and submitted for all is shown, else what the viewer drafts or
+    has submitted."""
+    game, now = session.game, session.now
+    if number is None:
+        drafts = now.drafts | game.orders
+        if not now.is_sandbox:
+            drafts = {power: texts for power, texts in drafts.items() if power == viewer.power}
+        if viewer.power and viewer.power not in game.orders:
+            decision = decision_view(game, viewer.power, drafts.get(viewer.power, ()))
+            drafts[viewer.power] = list(decision["draft"].values()) if decision else []
+        scene = scene_of(game).with_orders(game.map, drafts)
+        return _Shown(scene, game.conceded, [], [], now.waiting_for())
+    replay = make_replay(game.to_saved_game(), game.map)
+    frame, state = replay.frames[number], game.history[number]["state"]
+    audible = [message for message in frame.talk if session.may_hear(viewer, *message[:2])]
+    return _Shown(
+        frame.scene,
+        [power for power in game.conceded if in_disorder(state, power)],
+        order_lines(replay, number),
+        audible + frame.declared,
+    )
+
+
+def game_view(session: PlaySession, viewer: Viewer, phase: str | None = None) -> dict:
+    """Return all that a viewer is shown of a phase, by its name; None: of the position now."""
     with session.lock:
         game, seats, you = session.game, session.now.seats, viewer.power
-        waiting = session.now.waiting_for()
-        powers = [_power_view(session, viewer, power, waiting) for power in game.powers]
         phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
         phases.append((game.phase, game.centers))
+        names = [name for name, _ in phases]
+        number = _phase_number(names, phase)
+        shown = _shown(session, viewer, number)
         view = {
             "revision": session.revision,
             "step": session.now.step,
             "game": session.tokens[WATCH][:6] + game.id,  # for what the page remembers
             "map": game.map.name,
-            "phase": game.phase,
-            "title": phase_title(game.phase),
-            "phases": [phase["name"] for phase in game.history] + [game.phase],
+            "phases": names,
+            "titles": [phase_title(name) for name in names],
+            "shown": number,  # None: now
+            "board": phase_facts(drawing_of(game.map), shown.scene),
+            "orders": shown.orders,
+            "said": shown.talk,
             "over": game.is_over,
             "result": game.result,
             "votes": votes_view(game, you),
@@ -115,20 +169,20 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
             "teams": game.map.teams.text,
             "victory": int(game.map.board.victory_centers),
             "last_year": game.max_years and int(game.map.board.first_year) + game.max_years - 1,
-            "powers": powers,
+            "powers": [_power_view(session, viewer, shown, power) for power in game.powers],
             "chart": centers_svg(drawing_of(game.map), phases),
             "sides": CHART,
             "sandbox": session.now.is_sandbox,
             "names": game.map.province_names,
             "started": seats is not None,
-            "before": session.now.before.get(you) if you else None,
             "you": you,
             "host": viewer.host,
-            "decision": decision_view(game, you) if you else None,
+            "decision": decision_view(game, you, session.now.drafts.get(you, ())) if you else None,
             "given": game.orders.get(you) if you else None,
-            "waiting": waiting,
+            "waiting": session.now.waiting_for(),
             "can_hint": you is not None and session.can_hint,
-            "can_review": game.is_over and bool(game.history) and not game.map.teams.text,
+            "can_review": session.can_review,
+            "reviewed": session.review_of(viewer) is not None,
             "can_go_on": viewer.host and session.now.can_go_on(),
             "can_take_back": viewer.host
             and not session.rated
@@ -143,7 +197,6 @@ def game_view(session: PlaySession, viewer: Viewer) -> dict:
         if viewer.host:
             guests = session.now.powers_of(GUEST)
             view |= {
-                "opponents": [session.told(name, game) for name in session.record.opponents],
                 "choices": list(session.choices),
                 "meanings": session.meanings,
                 "chosen": session.chosen,
@@ -177,61 +230,45 @@ def settings_view(session: PlaySession) -> dict:
     }
 
 
-def _power_view(session: PlaySession, viewer: Viewer, power: str, waiting: list[str]) -> dict:
-    game, seat = session.game, (session.now.seats or {}).get(power)
+def _power_view(session: PlaySession, viewer: Viewer, shown: _Shown, power: str) -> dict:
+    """Return a power as it stood in the phase shown, and who plays it."""
+    scene, seat = shown.scene, (session.now.seats or {}).get(power)
     player = None
     if seat is not None:
         player = session.shown(seat.player, viewer) if seat.kind == PLAYER else seat.kind
+    units, centers = [*scene.units[power], *scene.dislodged.get(power, ())], scene.centers[power]
     return {
         "power": power,
         "player": player,
         "person": seat is not None and seat.kind != PLAYER,
-        "centers": len(game.centers[power]),
-        "provinces": sorted({*game.centers[power], *map(province_of, game.units[power])}),
-        "units": len(game.units[power]) + len(game.dislodged.get(power, {})),
-        "alive": game.is_alive(power),
-        "conceded": power in game.conceded,
-        "ready": power not in waiting,
+        "centers": len(centers),
+        "provinces": sorted({*centers, *map(province_of, units)}),
+        "units": len(units),
+        "alive": bool(units or centers),
+        "conceded": power in shown.conceded,
+        "ready": power not in shown.waiting,
     }
 
 
-def board_view(session: PlaySession, viewer: Viewer, number: int | None = None) -> dict:
-    """Return a phase that was played, with its orders and results; None for the position now."""
-    with session.lock:
-        game = session.game
-        if number is None or number >= len(game.history):
-            return draft_view(session, viewer, game.orders.get(viewer.power, []))
-        replay = make_replay(game.to_saved_game(), game.map)
-        frame = replay.frames[number]
-        audible = [message for message in frame.talk if session.may_hear(viewer, *message[:2])]
-        facts = phase_facts(drawing_of(game.map), frame.scene)
-        return facts | {
-            "title": phase_title(frame.scene.phase),
-            "orders": order_lines(replay, number),
-            "talk": audible + frame.declared,
-        }
-
-
-def texts_view(session: PlaySession, viewer: Viewer, number: int | None) -> dict:
+def texts_view(session: PlaySession, viewer: Viewer, phase: str | None) -> dict:
     """Return a phase, None for the present one, in the forms that can be pasted: its position, and
     all orders up to it."""
     phases = session.saved_game(viewer)["phases"]
-    number = _phase_number(phases, number)
-    state, powers = phases[number]["state"], session.game.powers
-    position = [_dated(state["name"])]
-    for power in powers:
-        units = [unit for unit in state["units"].get(power, ()) if unit[0] != "*"]
-        position += [f"{power}: {', '.join(units)}"] if units else []
-    position += [f"{p}: centers {', '.join(state['centers'].get(p, ()))}" for p in powers]
+    number = _phase_number([one["name"] for one in phases], phase)
+    with session.lock:
+        game = session.game
+        if number is not None:
+            game = Game.from_state(game.map, game.history[number]["state"])
+        position = game.to_position().replace("; ", ";\n")
     orders = []
-    for phase in phases[: number + 1]:
-        submitted = {power: texts for power, texts in phase["orders"].items() if texts}
+    for one in phases[: None if number is None else number + 1]:
+        submitted = {power: texts for power, texts in one["orders"].items() if texts}
         orders += [
-            _dated(phase["name"]),
+            _dated(one["name"]),
             *(f"{p}: {', '.join(t)}" for p, t in submitted.items()),
             "",
         ]
-    return {"position": "\n".join(position), "orders": "\n".join(orders).strip()}
+    return {"position": position, "orders": "\n".join(orders).strip()}
 
 
 def _dated(phase: str) -> str:
@@ -239,15 +276,10 @@ def _dated(phase: str) -> str:
     return f"{season}{', retreats' if kind == 'retreats' else ''}"
 
 
-def _phase_number(phases: Sequence, number: int | None) -> int:
-    last = len(phases) - 1
-    return last if number is None else min(number, last)
-
-
-def picture_view(session: PlaySession, viewer: Viewer, number: int | None, moving: bool) -> dict:
-    saved = session.saved_game(viewer)
-    replay = make_replay(saved, session.game.map)
-    number = _phase_number(replay.frames, number)
+def picture_view(session: PlaySession, viewer: Viewer, phase: str | None, moving: bool) -> dict:
+    replay = make_replay(session.saved_game(viewer), session.game.map)
+    number = _phase_number([frame.scene.phase for frame in replay.frames], phase)
+    number = len(replay.frames) - 1 if number is None else number
     if moving:
         picture = gif(replay, last=number)
     else:
@@ -257,7 +289,9 @@ def picture_view(session: PlaySession, viewer: Viewer, number: int | None, movin
 
 def review_view(session: PlaySession, viewer: Viewer) -> dict:
     """Return as much of the review as there is yet; without `decisions` until it has begun."""
-    job = session.review(viewer)
+    job = session.review_of(viewer)
+    if job is None:
+        raise PlayError("nobody has asked for a review")
     if job.trouble:
         raise PlayError(f"the review failed: {job.trouble}")
     if job.reviews is None:
@@ -277,17 +311,12 @@ def past_view(session: PlaySession) -> list[dict]:
         ]
 
 
-def draft_view(session: PlaySession, viewer: Viewer, orders: Sequence[str]) -> dict:
-    """Return the position now with orders that the viewer thinks about; in a sandbox also with
-    those that were submitted already."""
+def draft_view(session: PlaySession, viewer: Viewer, step: int, orders: list[str]) -> dict:
+    """Keep orders that somebody has chosen; return the board with them."""
     with session.lock:
-        game = session.game
-        drafts = dict(game.orders) if session.now.is_sandbox else {}
-        if viewer.power:
-            drafts[viewer.power] = list(orders)
-        scene = scene_of(game).with_orders(game.map, drafts)
-        facts = phase_facts(drawing_of(game.map), scene)
-        return facts | {"title": phase_title(game.phase), "orders": [], "talk": []}
+        session.draft(viewer, step, orders)
+        scene = _shown(session, viewer, None).scene
+        return phase_facts(drawing_of(session.game.map), scene)
 
 
 def hint_view(session: PlaySession, viewer: Viewer) -> dict:

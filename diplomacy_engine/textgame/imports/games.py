@@ -5,6 +5,7 @@ our rules, and what does not agree is told."""
 import contextlib
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,7 @@ from ...records import convert, parse_json, read_json
 from ...rules import notation
 from ...rules.map import Map, load_map
 from ..game import Game
+from ..position import parse_position_line
 from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, moment, read_saved_games
 from . import order_blocks
 from .foreign import refuse_foreign
@@ -26,6 +28,7 @@ from .order_blocks import likely_kinds
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
 Note = Callable[[str], object]
+_POSITION = re.compile(r"\s*\S+ (?:[SFW]\d+[MRA]|COMPLETED)\s*;")
 _MOST_SKIPPED = 3  # phases in which nobody has anything to order
 
 
@@ -57,7 +60,13 @@ def read_games(
 
 
 def read_pasted(text: str, game_map: Map, note: Note = lambda text: None) -> dict:
-    """Return the game of a text: what a file may have, of several the last, or a JSON state."""
+    """Return the game of a text: what a file may have, of several the last, a JSON state, or what
+    Game.to_position writes."""
+    if _POSITION.match(text):
+        map_name, state = parse_position_line(text)
+        if map_name != game_map.name:
+            raise UserError(f"this position is on map {map_name}, not on {game_map.name}")
+        return Game.from_state(game_map, state).to_saved_game()
     if text.lstrip()[:1] not in ("{", "["):
         return _saved(text, game_map, "pasted", note)
     data = parse_json(text, "what was pasted")
