@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from secrets import randbelow
 
 import numpy as np
 from msgspec.structs import replace
@@ -141,7 +142,7 @@ def _new_record(
     arguments: Play, game: Game, press: PressRules | None, opponents: Sequence[str]
 ) -> PlayRecord:
     opponents = drawn_names(opponents, len(game.powers))
-    seed = time.time_ns() % 2**62 if arguments.seed is None else arguments.seed
+    seed = randbelow(10**6) if arguments.seed is None else arguments.seed
     if MIXED in opponents and not mixed(game.map.name, press is not None):
         raise UserError(f"--against {MIXED}: there are no bundled policies of map {game.map.name}")
     return PlayRecord(

@@ -226,6 +226,7 @@ def settings_view(session: PlaySession) -> dict:
         "press": record.press and record.press.protocol,
         "binding": record.press is None or record.press.binding,
         "hints": session.allows_hints,
+        "seed": record.seed,
         "begins": int(session.game.phase[1:-1]) if not session.game.is_over else None,
     }
 
@@ -293,7 +294,7 @@ def review_view(session: PlaySession, viewer: Viewer) -> dict:
     if job is None:
         raise PlayError("nobody has asked for a review")
     if job.trouble:
-        raise PlayError(f"the review failed: {job.trouble}")
+        return {"trouble": f"the review failed: {job.trouble}"}
     if job.reviews is None:
         return {}
     with session.lock:

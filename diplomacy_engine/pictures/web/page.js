@@ -277,6 +277,7 @@ export class Board {
   // Fill a layer of the picture with SVG text; those that it does not have yet lie on top.
   layer(name, text) {
     let found = this.svg.querySelector(`g.${name}`);
+    if (!text && name !== "overlay") return found?.remove(); // as if it had never been there
     if (!found) this.svg.append((found = drawn("g", { class: name })));
     found.replaceChildren(...picture(`<svg xmlns="${SVG}">${text}</svg>`).childNodes);
     return found;
@@ -413,6 +414,20 @@ export class Board {
     this.larger.disabled = this.zoom === LARGEST;
     this.sized();
     this.put(there, x, y);
+  }
+
+  // How somebody looks at the board, and to look so again.
+  lens() {
+    const { zoom, middle, wanted } = this,
+      lettered = this.frame.classList.contains("lettered");
+    return { zoom, middle: middle && { x: middle.x, y: middle.y }, wanted, lettered };
+  }
+
+  through({ zoom, middle, wanted, lettered }) {
+    if (wanted) this.toggleNames();
+    if (lettered) this.toggleLetters();
+    this.enlarge(zoom);
+    if (middle) this.put(middle, ...this.center());
   }
 
   // The middle of the frame in the window.

@@ -1,6 +1,10 @@
-// Choosing orders: by clicks on the board, or from lists; what is chosen outlives a reload.
+// Choosing orders: by clicks on the board, or from lists.
 
 import { $, h, lock, nice, percent, sentence, swatch } from "/page.js";
+
+// An offer that is being made up: peace; order of the helper -> how it helps; province -> who keeps
+// out of it.
+export const NO_OFFER = () => ({ peace: false, support: {}, closed: {} });
 
 const MODES = {
   move: "Move",
@@ -16,42 +20,46 @@ const MODES = {
 // What an order does; an army may reach a neighbor by land and by convoy.
 const modeOf = ({ text, verb }) => (text.endsWith(" VIA") ? "via" : verb);
 
+// Where somebody is on the page, which outlives a reload: of the page, then of a step and power.
+export const cursor = {
+  power: null, // whose orders are given, where one person gives everybody's
+  playing: false, // watching: go on by itself
+  open: {}, // id of what can be folded -> whether it is open
+  ...history.state,
+};
+const AT = {
+  unit: null, // selected
+  mode: null,
+  other: null, // province of the unit to be supported or convoyed
+  narrowed: null, // orders that a click may have meant
+  offered: [], // orders that the convoy just chosen needs
+  typed: "",
+  mistyped: "", // why
+  hint: false,
+  compared: [], // own orders when a hint was wanted
+  conceding: false,
+  note: "", // why the last thing that was clicked in the talk was refused
+  partner: null, // to whom an offer is being made
+  words: "", // what is being written to them
+  picking: false, // the next click on the board closes a province
+};
+
 export class OrderPanel {
-  constructor({ say, redraw, submit, read, sandbox, hint, outlook }) {
-    Object.assign(this, { say, redraw, sendOrders: submit, read, sandbox, hint, outlook });
+  constructor({ say, redraw, changed, submit, read, sandbox, outlook }) {
+    Object.assign(this, { say, redraw, changed, sendOrders: submit, read, sandbox, outlook });
     this.view = null;
-    this.chosen = {}; // unit -> order text
-    this.unit = null; // selected
-    this.mode = null;
-    this.other = null; // province of the unit to be supported or convoyed
-    this.narrowed = null; // orders that a click may have meant
-    this.offered = []; // orders that the convoy just chosen needs
+    this.chosen = {}; // unit -> order text, as the server has it or is going to
   }
 
-  // A new step: what was chosen for it before a reload comes back.
-  begin(view) {
+  // Another game, step or power: nothing is selected, no offer is begun.
+  begin(about) {
+    Object.assign(cursor, structuredClone(AT), { about }, NO_OFFER());
+  }
+
+  update(view) {
     this.view = view;
-    this.select(null);
-    this.chosen = {};
-    this.typed = this.mistyped = "";
-    try {
-      const kept = JSON.parse(localStorage.getItem(this.key()) ?? "{}");
-      for (const place of view.decision?.units ?? [])
-        if (place.orders.some(({ text }) => text === kept[place.unit]))
-          this.chosen[place.unit] = kept[place.unit];
-      if (!localStorage.getItem(this.key())) this.takeKnown(view.before ?? []); // taken back
-    } catch {
-      /* nothing kept, or no storage: chosen anew */
-    }
-    this.takePromised();
-  }
-
-  takeKnown(texts) {
-    const wanted = new Set(texts);
-    for (const { unit, orders } of this.view.decision?.units ?? []) {
-      const order = orders.find(({ text }) => wanted.has(text));
-      if (order) this.chosen[unit] = order.text;
-    }
+    this.chosen = { ...view.decision?.draft };
+    if (cursor.unit && !this.place(cursor.unit)) this.select(null);
   }
 
   // An order in words, such as `Army London: move to Wales`.
@@ -68,57 +76,12 @@ export class OrderPanel {
     return kind + this.name(province) + unit.slice(unit.includes("/") ? -3 : unit.length);
   }
 
-  // Something new in the same step: a deal may have ruled out what was chosen.
-  update(view) {
-    this.view = view;
-    const units = view.decision?.units ?? [];
-    for (const [unit, text] of Object.entries(this.chosen)) {
-      const place = units.find((one) => one.unit === unit);
-      if (!place?.bound.length || place.orders.some((order) => order.text === text)) continue;
-      delete this.chosen[unit];
-      this.select(null);
-    }
-    this.takePromised();
-  }
-
-  // Where a deal leaves one order alone, it is chosen.
-  takePromised() {
-    for (const { unit, orders, bound } of this.view.decision?.units ?? [])
-      if (bound.length && orders.length === 1) this.chosen[unit] = orders[0].text;
-  }
-
-  key(power = this.view.you) {
-    return `orders ${this.view.game} ${power} ${this.view.step}`;
-  }
-
-  // The orders that were chosen for a power in this step, in a sandbox.
-  kept(power) {
-    if (power === this.view.you) return this.orders();
-    try {
-      return Object.values(JSON.parse(localStorage.getItem(this.key(power)) ?? "{}"));
-    } catch {
-      return [];
-    }
-  }
-
-  keep() {
-    try {
-      const old = Object.keys(localStorage).filter(
-        (key) => key.startsWith("orders ") && key !== this.key(),
-      );
-      for (const key of old.slice(50)) localStorage.removeItem(key);
-      localStorage.setItem(this.key(), JSON.stringify(this.chosen));
-    } catch {
-      /* private windows may have no storage */
-    }
-  }
-
   orders() {
     return Object.values(this.chosen);
   }
 
   place(unit) {
-    return this.view.decision.units.find((place) => place.unit === unit);
+    return this.view.decision?.units.find((place) => place.unit === unit);
   }
 
   name(province) {
@@ -128,16 +91,16 @@ export class OrderPanel {
   // --- Selecting ---------------------------------------------------------------------------------
 
   select(unit) {
-    Object.assign(this, { unit, other: null, mode: null, narrowed: null, offered: [] });
+    Object.assign(cursor, { unit, other: null, mode: null, narrowed: null, offered: [] });
     if (unit) {
       const modes = this.modes();
-      this.mode = ["move", "retreat", "build"].find((mode) => modes.includes(mode)) ?? modes[0];
+      cursor.mode = ["move", "retreat", "build"].find((mode) => modes.includes(mode)) ?? modes[0];
     }
   }
 
   // What the selected unit can do.
   modes() {
-    const { orders } = this.place(this.unit);
+    const { orders } = this.place(cursor.unit);
     return Object.keys(MODES).filter((mode) => orders.some((order) => modeOf(order) === mode));
   }
 
@@ -148,8 +111,8 @@ export class OrderPanel {
   }
 
   setMode(mode) {
-    if (!this.unit || !this.modes().includes(mode)) return;
-    Object.assign(this, { mode, other: null, narrowed: null });
+    if (!cursor.unit || !this.modes().includes(mode)) return;
+    Object.assign(cursor, { mode, other: null, narrowed: null });
     const orders = this.inMode();
     if (mode === "hold" || mode === "disband") this.choose(orders[0]);
     else this.ask();
@@ -162,32 +125,31 @@ export class OrderPanel {
   }
 
   inMode() {
-    if (!this.unit) return [];
-    const orders = this.place(this.unit).orders.filter((order) => modeOf(order) === this.mode);
-    if (this.mode === "via")
+    if (!cursor.unit) return [];
+    const orders = this.place(cursor.unit).orders.filter((order) => modeOf(order) === cursor.mode);
+    if (cursor.mode === "via")
       orders.sort((a, b) => this.partners(b).length - this.partners(a).length); // own fleets first
-    return this.other ? orders.filter(({ other }) => other === this.other) : orders;
+    return cursor.other ? orders.filter(({ other }) => other === cursor.other) : orders;
   }
 
   choose(order) {
     const { decision } = this.view;
     const winter = decision.kind === "builds" || decision.kind === "removals";
-    if (winter && !(this.unit in this.chosen) && this.orders().length >= decision.count) {
+    if (winter && !(cursor.unit in this.chosen) && this.orders().length >= decision.count) {
       const [first] = Object.keys(this.chosen); // the first one makes room
       delete this.chosen[first];
     }
-    this.chosen[this.unit] = order.text;
-    this.keep();
+    this.chosen[cursor.unit] = order.text;
     this.say(`${this.words(order.text)}.`);
     const offered = this.partners(order).filter(({ unit, text }) => this.chosen[unit] !== text);
     this.select(null); // the next click selects
-    this.offered = offered;
-    this.redraw();
+    cursor.offered = offered;
+    this.changed();
   }
 
   // The orders of one's other units that an order of the selected one needs: a convoy is of two.
   partners(order) {
-    const { province } = this.place(this.unit),
+    const { province } = this.place(cursor.unit),
       mode = modeOf(order);
     const fits = {
       via: (one) => one.verb === "convoy" && one.other === province,
@@ -202,17 +164,17 @@ export class OrderPanel {
   }
 
   accept(order) {
-    const rest = this.offered.filter(({ unit }) => unit !== order.unit);
+    const rest = cursor.offered.filter(({ unit }) => unit !== order.unit);
     this.select(order.unit);
     this.choose(order);
-    this.offered = rest;
+    cursor.offered = rest;
     this.redraw();
   }
 
   // Enter: take what is offered, leave a unit as it is, or submit.
   enter() {
-    if (this.offered.length) this.accept(this.offered[0]);
-    else if (this.unit) this.unselect();
+    if (cursor.offered.length) this.accept(cursor.offered[0]);
+    else if (cursor.unit) this.unselect();
     else $("submit")?.click();
   }
 
@@ -226,23 +188,22 @@ export class OrderPanel {
 
   forget(unit) {
     delete this.chosen[unit];
-    this.keep();
     this.select(unit);
-    this.redraw();
+    this.changed();
   }
 
   // A province of the board was clicked.
   clicked(province) {
     const { decision } = this.view;
     const own = decision.units.find((place) => place.province === province);
-    if (this.unit && province !== this.place(this.unit).province && this.target(province)) return;
+    if (cursor.unit && province !== this.place(cursor.unit).province && this.target(province)) return;
     if (!own) {
       const goal = ({ text, place }) => place === province && this.orders().includes(text);
-      if (!this.unit && decision.units.some(({ orders }) => orders.some(goal))) return; // again
+      if (!cursor.unit && decision.units.some(({ orders }) => orders.some(goal))) return; // again
       this.say(this.refusal(province), true);
       return;
     }
-    if (own.unit !== this.unit) this.select(own.unit);
+    if (own.unit !== cursor.unit) this.select(own.unit);
     if (decision.kind === "removals" || (decision.kind === "builds" && own.orders.length === 1)) {
       if (own.unit in this.chosen) this.forget(own.unit);
       else this.choose(own.orders[0]);
@@ -254,10 +215,10 @@ export class OrderPanel {
     const where = this.name(province),
       { kind } = this.view.decision;
     if (kind === "builds") return `You cannot build in ${where}: ${this.unbuildable(province)}.`;
-    if (!this.unit || kind === "removals")
+    if (!cursor.unit || kind === "removals")
       return `You have ${kind === "orders" ? "no unit" : "nothing to order"} in ${where}.`;
-    const who = this.label(this.unit, this.place(this.unit).province);
-    if (this.other) return `${who} cannot help ${this.name(this.other)} to ${where}.`;
+    const who = this.label(cursor.unit, this.place(cursor.unit).province);
+    if (cursor.other) return `${who} cannot help ${this.name(cursor.other)} to ${where}.`;
     return (
       {
         move:
@@ -267,7 +228,7 @@ export class OrderPanel {
         retreat: `${who} cannot retreat to ${where}.`,
         support: `${who} cannot support a unit in ${where}.`,
         convoy: `${who} cannot convoy from ${where}.`,
-      }[this.mode] ?? `${who} can only ${MODES[this.mode].toLowerCase()}.`
+      }[cursor.mode] ?? `${who} can only ${MODES[cursor.mode].toLowerCase()}.`
     );
   }
 
@@ -283,7 +244,7 @@ export class OrderPanel {
 
   // The selected unit's moves to a province by convoy.
   ferries(province) {
-    return this.place(this.unit).orders.filter(
+    return this.place(cursor.unit).orders.filter(
       (order) => modeOf(order) === "via" && order.place === province,
     );
   }
@@ -293,11 +254,11 @@ export class OrderPanel {
     try {
       const { orders, wrong, notes } = await this.read(text, this.orders());
       this.take(orders);
-      this.typed = Object.keys(wrong).join("; ");
-      this.mistyped = [...Object.values(wrong), ...notes].map(sentence).join(" ");
+      cursor.typed = Object.keys(wrong).join("; ");
+      cursor.mistyped = [...Object.values(wrong), ...notes].map(sentence).join(" ");
     } catch (error) {
-      this.typed = text;
-      this.mistyped = sentence(error.message);
+      cursor.typed = text;
+      cursor.mistyped = sentence(error.message);
     }
     this.redraw();
     $("typed")?.focus({ preventScroll: true });
@@ -305,23 +266,23 @@ export class OrderPanel {
 
   // Use a clicked province for the selected unit; tell whether that was possible.
   target(province) {
-    const two = this.mode === "support" || this.mode === "convoy";
-    const key = two && !this.other ? "other" : "place";
+    const two = cursor.mode === "support" || cursor.mode === "convoy";
+    const key = two && !cursor.other ? "other" : "place";
     const own = this.orders();
     let found = this.inMode().filter((order) => order[key] === province);
-    if (this.other && found.length > 1) {
+    if (cursor.other && found.length > 1) {
       const same = found.filter(({ text }) => own.includes(text.split(" S ")[1])); // its coast
       if (same.length) found = same;
     }
     if (found.length === 1) this.choose(found[0]);
     else if (found.length && key === "other") {
-      this.other = province;
+      cursor.other = province;
       this.ask();
     } else if (found.length) {
-      this.narrowed = found; // several coasts: the unit asks
+      cursor.narrowed = found; // several coasts: the unit asks
       this.redraw();
     } else if (
-      this.mode === "move" &&
+      cursor.mode === "move" &&
       !this.view.decision.units.some((place) => place.province === province)
     ) {
       const carried = this.ferries(province).find((order) => this.partners(order).length);
@@ -329,12 +290,12 @@ export class OrderPanel {
         this.choose(carried);
         return true;
       }
-      const supports = this.place(this.unit).orders.some(
+      const supports = this.place(cursor.unit).orders.some(
         ({ verb, other }) => verb === "support" && other === province,
       );
       if (!supports) return false;
-      this.mode = "support";
-      this.other = province;
+      cursor.mode = "support";
+      cursor.other = province;
       this.ask();
     } else return false;
     return true;
@@ -343,22 +304,22 @@ export class OrderPanel {
   marks() {
     const { decision, given } = this.view;
     if (!decision || given) return {};
-    if (!this.unit) {
+    if (!cursor.unit) {
       const open = decision.units.filter(({ unit }) => !(unit in this.chosen));
       return {
         todo: open.map(({ province }) => province),
-        picked: this.offered.map(({ unit }) => this.place(unit).province),
+        picked: cursor.offered.map(({ unit }) => this.place(unit).province),
       };
     }
-    const two = this.mode === "support" || this.mode === "convoy";
-    const key = two && !this.other ? "other" : "place";
-    const reach = ["hold", "disband", "build"].includes(this.mode)
+    const two = cursor.mode === "support" || cursor.mode === "convoy";
+    const key = two && !cursor.other ? "other" : "place";
+    const reach = ["hold", "disband", "build"].includes(cursor.mode)
       ? []
       : this.inMode().map((order) => order[key]);
     return {
       reach,
-      picked: [this.place(this.unit).province],
-      other: this.other ? [this.other] : [],
+      picked: [this.place(cursor.unit).province],
+      other: cursor.other ? [cursor.other] : [],
     };
   }
 
@@ -366,21 +327,21 @@ export class OrderPanel {
   flyout() {
     const { decision, given } = this.view;
     if (!decision || given) return ["", []];
-    if (this.offered.length)
-      return [this.place(this.offered[0].unit).province, [], ...this.offers()];
-    if (!this.unit) return ["", []];
-    const at = this.place(this.unit).province,
-      asked = this.narrowed ?? (this.mode === "build" ? this.inMode() : null);
+    if (cursor.offered.length)
+      return [this.place(cursor.offered[0].unit).province, [], ...this.offers()];
+    if (!cursor.unit) return ["", []];
+    const at = this.place(cursor.unit).province,
+      asked = cursor.narrowed ?? (cursor.mode === "build" ? this.inMode() : null);
     if (asked)
       return [at, [], ...asked.map((one) => offerButton(one, () => this.choose(one)))];
     // In whichever mode, so that nothing jumps.
-    const marked = this.place(this.unit).orders.flatMap(({ place, other }) => [place, other]);
+    const marked = this.place(cursor.unit).orders.flatMap(({ place, other }) => [place, other]);
     const modes = this.modes().map((mode) =>
       h(
         "button",
         {
           "data-mode": mode,
-          "aria-pressed": String(mode === this.mode),
+          "aria-pressed": String(mode === cursor.mode),
           onclick: () => this.setMode(mode),
         },
         h("u", {}, MODES[mode][0]),
@@ -394,7 +355,7 @@ export class OrderPanel {
   offers() {
     return [
       h("p", {}, "The convoy also needs:"),
-      ...this.offered.map((order) =>
+      ...cursor.offered.map((order) =>
         offerButton({ ...order, words: this.words(order.text) }, () => this.accept(order)),
       ),
       h("button", { onclick: () => this.unselect() }, "Not now"),
@@ -403,17 +364,16 @@ export class OrderPanel {
 
   // --- Drawing -----------------------------------------------------------------------------------
 
-  draw(frame) {
+  draw(frame, hint) {
     const { decision } = this.view;
     const focus = document.activeElement?.id;
-    const hint = this.hint();
     const parts = [
       this.view.sandbox ? this.sandboxBox() : null,
       h("h2", {}, this.heading()),
       this.unitList(decision),
     ];
-    if (this.offered.length) parts.push(h("div", { class: "buttons" }, ...this.offers()));
-    if (this.unit) parts.push(this.orderList(hint));
+    if (cursor.offered.length) parts.push(h("div", { class: "buttons" }, ...this.offers()));
+    if (cursor.unit) parts.push(this.orderList(hint));
     else if (!this.orders().length) parts.push(h("p", { class: "quiet" }, this.beginning()));
     parts.push(this.typing(decision));
     if (hint) parts.push(this.hintBox(hint));
@@ -497,7 +457,7 @@ export class OrderPanel {
           {
             class: "unit",
             id: `unit-${unit.replace(" ", "-")}`,
-            "aria-pressed": String(unit === this.unit),
+            "aria-pressed": String(unit === cursor.unit),
             onclick: () => (this.select(unit), this.redraw()),
           },
           h("b", {}, bound.length ? lock(this.boundBy(bound)) : null, label),
@@ -521,13 +481,13 @@ export class OrderPanel {
   }
 
   orderList(hint) {
-    const { unit, bound } = this.place(this.unit);
+    const { unit, bound } = this.place(cursor.unit);
     const tabs = this.modes().map((verb) =>
       h(
         "button",
         {
           id: `mode-${verb}`,
-          "aria-pressed": String(verb === this.mode),
+          "aria-pressed": String(verb === cursor.mode),
           onclick: () => this.setMode(verb),
         },
         MODES[verb],
@@ -537,7 +497,7 @@ export class OrderPanel {
     for (const slot of hint?.slots ?? [])
       for (const { text, probability } of slot.orders)
         shares.set(text, Math.max(probability, shares.get(text) ?? 0));
-    let list = this.narrowed ?? this.inMode();
+    let list = cursor.narrowed ?? this.inMode();
     if (hint)
       list = [...list].sort((a, b) => (shares.get(b.text) ?? 0) - (shares.get(a.text) ?? 0));
     const items = list.map((order) => {
@@ -578,11 +538,11 @@ export class OrderPanel {
   }
 
   guide() {
-    const who = this.name(this.place(this.unit).province);
-    if (this.narrowed) return "Which of these?";
-    if (this.other)
+    const who = this.name(this.place(cursor.unit).province);
+    if (cursor.narrowed) return "Which of these?";
+    if (cursor.other)
       return (
-        `${who} helps ${this.name(this.other)}. ` +
+        `${who} helps ${this.name(cursor.other)}. ` +
         "Click where that unit is going, or the unit itself if it stays."
       );
     return (
@@ -593,7 +553,7 @@ export class OrderPanel {
         convoy: "Click the army to convoy, or pick from the list.",
         via: `Click where a convoy should bring ${who}, or pick from the list.`,
         build: `What do you want to build in ${who}?`,
-      }[this.mode] ?? ""
+      }[cursor.mode] ?? ""
     );
   }
 
@@ -610,7 +570,7 @@ export class OrderPanel {
       list: "legal",
       autocomplete: "off",
       spellcheck: "false",
-      value: this.typed ?? "",
+      value: cursor.typed ?? "",
       placeholder: `or type: ${example}`,
       "aria-label": "Type orders, with ; between them",
       "aria-describedby": "mistyped",
@@ -628,7 +588,7 @@ export class OrderPanel {
       line,
       h("button", { id: "add" }, "Add"),
       h("datalist", { id: "legal" }, ...legal),
-      h("p", { id: "mistyped", class: "bad", role: "alert" }, this.mistyped ?? ""),
+      h("p", { id: "mistyped", class: "bad", role: "alert" }, cursor.mistyped ?? ""),
     );
   }
 
@@ -640,9 +600,9 @@ export class OrderPanel {
         { id: "let-who", "aria-label": "Player to ask" },
         ...view.choices.map((name) => h("option", { value: name }, name)),
       );
-    choices.value = this.asked ?? choices.value;
+    choices.value = cursor.asked ?? choices.value;
     choices.addEventListener("change", () => {
-      this.asked = choices.value;
+      cursor.asked = choices.value;
     });
     const powers = view.powers
       .filter(({ alive }) => alive)
@@ -703,7 +663,8 @@ export class OrderPanel {
           ),
         ),
       );
-    const [these, yours] = this.outlook() ?? [];
+    const [these, other] = this.outlook(hint)?.outlooks ?? [],
+      yours = cursor.compared.join() === this.orders().join() ? other : null;
     const share = ({ won, games }) =>
       won === 0
         ? `below ${percent(1 / games)}`
@@ -830,11 +791,15 @@ export class OrderPanel {
     ];
   }
 
-  take(orders) {
+  take(texts) {
+    const wanted = new Set(texts);
     this.chosen = {};
-    this.takeKnown(orders);
-    this.keep();
+    for (const { unit, orders } of this.view.decision.units) {
+      const order = orders.find(({ text }) => wanted.has(text));
+      if (order) this.chosen[unit] = order.text;
+    }
     this.unselect();
+    this.changed();
   }
 
   // The orders of a hint.

@@ -1,6 +1,6 @@
 // The page of a game: asks the server how it stands, shows it, and sends what is clicked.
 
-import { OrderPanel } from "/orders.js";
+import { OrderPanel, cursor } from "/orders.js";
 import {
   $,
   Bar,
@@ -25,30 +25,26 @@ const LONGEST = 90000; // bytes of what can be pasted
 const EXAMPLE = "Fall 1901\nFrance: A Bur, A Spa, F MAO\nGermany: A Mun, F Hol, A Kie";
 const WAIT = 1000; // milliseconds between questions to the server
 
-const address = () => location.hash.slice(1).split("/"); // the token, and the phase linked to
+// The page shows a view of the server's: of a game, a phase, and who looks. It has nothing of its
+// own but the cursor, which outlives a reload, and what is on its way to the server.
+const address = () => location.hash.slice(1).split("/"); // the token, and the phase looked at
+const [token] = address();
 const state = {
-  token: address()[0],
   view: null,
-  power: null, // whose orders are given, where one person gives everybody's
-  shown: null, // number of the phase looked at; null: now
-  playing: false, // watching: go on by itself
+  about: "", // what the answers are about
+  answers: new Map(), // questions about this step -> what the server has answered
+  reviewed: null, // as much of the review as there is yet
   busy: "", // what is being sent
-  hint: null,
-  outlook: null,
-  compared: "", // own orders of the outlook
-  hinting: false,
-  review: null,
+  drafts: 0, // on their way
 };
 
 // --- Asking the server ---------------------------------------------------------------------------
 
-const headers = () => ({
-  "X-Play-Token": state.token,
-  ...(state.power ? { "X-Play-Power": state.power } : {}),
-});
+// In a sandbox the header says whose orders are given.
+const headers = (power) => ({ "X-Play-Token": token, ...(power ? { "X-Play-Power": power } : {}) });
 
-async function ask(path, body) {
-  const options = { headers: headers(), cache: "no-store" };
+async function ask(path, body, power = state.view?.you) {
+  const options = { headers: headers(power), cache: "no-store" };
   if (body !== undefined) {
     options.method = "POST";
     options.headers["Content-Type"] = "application/json";
@@ -88,60 +84,114 @@ async function tellWaiting(signal) {
     );
     if (names.length) say(`Waiting for ${names.join(", ")}…`);
   } catch {
-    // it came too late, or whoever asked says that the connection is lost
+    // it came too late, or whoever asks says that the connection is lost
   }
 }
+
+// What changes or shows the game comes one after the other.
+let last = Promise.resolve();
+const inTurn = (work) => (last = last.then(work, work));
+const sleep = (time) => new Promise((done) => setTimeout(done, time));
 
 // Send something; what was lost on the way is sent again, which the server counts once. Returns
 // why it was refused, or nothing.
 async function send(path, body) {
   const content = { step: state.view.step, ...body },
+    { you } = state.view,
     key = path + JSON.stringify(content);
   if (state.busy === key) return ""; // clicked twice
-  while (state.busy) await sleep(50);
   state.busy = key;
   try {
-    for (let attempt = 0; ; attempt++) {
-      try {
-        take(await ask(path, content));
-        connected();
-        return "";
-      } catch (error) {
-        if (!error.lost || attempt >= 30) throw error;
-        connected(error.message);
-        await sleep(WAIT);
+    await inTurn(async () => {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          await take(await ask(path, content, you));
+          return connected();
+        } catch (error) {
+          if (!error.lost || attempt >= 30) throw error;
+          connected(error.message);
+          await sleep(WAIT);
+        }
       }
-    }
+    });
+    return "";
   } catch (error) {
-    if (error.status === 409) await refresh();
-    state.playing = false;
+    if (error.status === 409) await inTurn(refresh);
+    cursor.playing = false;
     say(sentence(error.message), true);
     return sentence(error.message);
   } finally {
-    state.busy = "";
+    if (state.busy === key) state.busy = "";
     draw();
   }
 }
 
-const sleep = (time) => new Promise((done) => setTimeout(done, time));
+// Orders are listed as they are chosen, and drawn on the board as the server has them.
+function sendDraft() {
+  const number = ++state.drafts,
+    { step, you } = state.view,
+    orders = panel.orders();
+  draw();
+  return inTurn(async () => {
+    if (number !== state.drafts) return; // others were chosen meanwhile
+    try {
+      const board = await ask("/api/draft", { step, orders }, you);
+      if (step === state.view.step) state.view.board = board;
+    } catch (error) {
+      if (error.lost) connected(error.message);
+      else if (error.status !== 409) say(sentence(error.message), true);
+    }
+    if (number === state.drafts) state.drafts = 0;
+    draw();
+  });
+}
 
+// The answer to a question about this step; null until it is there.
+function answer(path, body) {
+  const key = JSON.stringify([path, body]),
+    { answers } = state;
+  if (!answers.has(key)) {
+    answers.set(key, null);
+    ask(path, body).then(
+      (found) => (answers.set(key, found), draw()),
+      (error) => {
+        answers.delete(key);
+        if (path === "/api/hint") cursor.hint = false;
+        say(sentence(error.message), true);
+        draw();
+      },
+    );
+  }
+  return answers.get(key);
+}
+
+// Get the view of the phase looked at, if it is another one or something has changed.
 async function refresh() {
-  const since = state.view ? `?since=${state.view.revision}` : "";
-  const found = await ask(`/api/game${since}`);
+  const { view } = state,
+    phase = address()[1],
+    { power } = cursor,
+    query = new URLSearchParams(phase ? { phase } : {}),
+    key = `${phase} ${power}`;
+  if (view && state.asked === key) query.set("since", view.revision);
+  const found = await ask(`/api/game?${query}`, undefined, power);
   connected();
-  if (!found.unchanged) take(found);
+  if (!found.unchanged) await take(found);
+  state.asked = key;
 }
 
 async function watchServer() {
   for (;;) {
     try {
-      if (!state.busy) await refresh();
-      if (state.playing && state.view.can_go_on && !state.busy) await send("/api/next", {});
+      await inTurn(refresh);
+      const { reviewed, view } = state;
+      if (view.reviewed && !(reviewed?.trouble || reviewed?.done >= reviewed?.total))
+        await getReview();
+      if (cursor.playing && view.can_go_on && !state.busy) await send("/api/next", {});
     } catch (error) {
       connected(sentence(error.message));
       if (error.status === 401) return;
     }
-    await sleep(state.playing ? Number(bar.speed.value) : WAIT);
+    await sleep(cursor.playing ? Number(bar.speed.value) : WAIT);
   }
 }
 
@@ -152,34 +202,29 @@ function connected(trouble = "") {
 
 // --- What is new ---------------------------------------------------------------------------------
 
-function take(view) {
-  const before = state.view;
-  state.view = view;
-  if (!view.started) pictures.clear(); // another game may be pasted
-  const played = view.phases.length - 1;
-  const was = before ? before.phases.length - 1 : played;
-  if (!before || view.step !== before.step) {
-    panel.begin(view);
-    state.hint = state.outlook = null;
-    showReview(null);
+async function take(view) {
+  const before = state.view,
+    { game, step, you, decision, phases } = view,
+    key = JSON.stringify([game, step, you]),
+    about = key + JSON.stringify(decision && { ...decision, draft: 0 }), // deals change it
+    was = before?.phases.length - 1;
+  state.asked = "";
+  if (before && before.step !== step) {
     say("");
-    talk.begin(view);
-    if (before && played > was)
-      state.shown = was; // first see what came of the orders
-    else state.shown = before ? null : phaseNumber(address()[1]);
-    if (before) scrollTo(0, 0); // what is new stands beside the board, or below it
-    if (view.over) state.playing = false;
-    if (state.playing && played > 0) state.shown = played - 1;
-    fetched.past = null;
-  } else {
-    if (before.given && !view.given && view.talk && !state.busy)
-      say("A deal rules out an order you gave. Please give your orders again.", true);
-    if (JSON.stringify(before.decision) !== JSON.stringify(view.decision))
-      state.hint = state.outlook = null; // a deal was made, or it is another power's
-    if (before.you === view.you) panel.update(view);
-    else panel.begin(view); // in a sandbox the next power orders
-    talk.update(view);
-  }
+    state.reviewed = null;
+    if (view.over) cursor.playing = false;
+    scrollTo(0, 0); // what is new stands beside the board, or below it
+    if (view.started && view.shown === null && phases.length - 1 > was) {
+      goTo(phases[was]); // first see what came of the orders
+      return take(await ask(`/api/game?phase=${phases[was]}`, undefined, cursor.power));
+    }
+  } else if (before?.given && !view.given && view.talk && !state.busy)
+    say("A deal rules out an order you gave. Please give your orders again.", true);
+  state.view = view;
+  if (state.about !== about) Object.assign(state, { about, answers: new Map() });
+  if (cursor.about !== key) panel.begin(key);
+  if (!state.drafts) panel.update(view);
+  talk.update(before, view);
   draw();
 }
 
@@ -187,67 +232,37 @@ const say = (text, bad = false, province = null) => board.say(text, bad, provinc
 
 // --- Drawing -------------------------------------------------------------------------------------
 
-const pictures = new Map(); // "step phase" -> a phase that was played
-// The map's facts, all orders, at whom the board looks.
-const fetched = { map: null, past: null, looked: "" };
-let drawing = 0;
-
-async function phase() {
-  const { view, shown } = state;
-  if (shown === null) {
-    if (view.decision && !view.given) return ask("/api/draft", { orders: panel.orders() });
-    return ask("/api/board");
-  }
-  const key = pictureKey();
-  if (!pictures.has(key)) {
-    if (pictures.size > 300) pictures.clear();
-    pictures.set(key, await ask(`/api/board?phase=${shown}`));
-  }
-  return pictures.get(key);
-}
-
-const pictureKey = () => `${state.view.step} ${state.shown}`;
+const drawn = { map: null, game: "", past: null };
 
 async function draw() {
   const { view } = state;
   if (!view) return;
-  const number = ++drawing;
   drawFrame(view);
-  try {
-    if (fetched.map?.name !== view.map || fetched.game !== view.game) {
-      Object.assign(fetched, { map: await ask("/api/map"), game: view.game });
-      legend($("legend"), fetched.map);
-    }
-    board.setMap(fetched.map);
-    const now = state.shown === null;
-    board.mark(now ? (talk.marks() ?? panel.marks()) : {});
-    board.showFlyout(...(now && !talk.picking ? panel.flyout() : ["", []]));
-    const found = await phase();
-    if (number !== drawing) return; // something newer is being drawn
-    board.show(found, found.title);
-    board.lock(
-      now
-        ? (view.decision?.units ?? []).filter(({ bound }) => bound.length).map(({ unit }) => unit)
-        : [],
-    );
-    board.layer(
-      "hinted",
-      now && state.hinting && view.decision && !view.given ? (state.hint?.marks ?? "") : "",
-    );
-    lookAtOwn(view);
-    drawResults(found);
-    drawPowers(view);
-  } catch (error) {
-    if (error.lost) connected(error.message);
-    else say(sentence(error.message), true);
+  if (drawn.map?.name !== view.map || drawn.game !== view.game) {
+    const map = answer("/api/map");
+    if (!map) return; // it draws once it is there
+    Object.assign(drawn, { map, game: view.game });
+    legend($("legend"), map);
+    unfold();
   }
+  const first = !board.svg && cursor.lens;
+  board.setMap(drawn.map);
+  if (first) board.through(first);
+  const now = view.shown === null;
+  board.mark(now ? (talk.marks() ?? panel.marks()) : {});
+  board.showFlyout(...(now && !cursor.picking ? panel.flyout() : ["", []]));
+  board.show(view.board, view.titles[view.shown ?? view.titles.length - 1]);
+  const bound = (now && view.decision?.units.filter(({ bound }) => bound.length)) || [];
+  board.lock(bound.map(({ unit }) => unit));
+  board.layer("hinted", hint()?.marks ?? "");
+  lookAtOwn(view);
 }
 
 // The board begins where one's own units are; who watches sees all of it.
 function lookAtOwn(view) {
   const who = `${view.game} ${view.you}`;
-  if (!view.you || !view.started || fetched.looked === who) return;
-  fetched.looked = who;
+  if (!view.you || !view.started || cursor.looked === who) return;
+  cursor.looked = who;
   board.begin(view.powers.find(({ power }) => power === view.you).provinces);
 }
 
@@ -264,30 +279,27 @@ function drawFrame(view) {
 }
 
 function drawParts(view) {
-  const now = view.phases.length - 1;
-  const at = state.shown ?? now;
-  const looking = state.shown !== null;
-  $("title").textContent = looking ? phaseTitle(view.phases[at]) : view.title;
-  const turn = view.started && view.decision && !view.given;
-  notice.tell(Boolean(turn), view.title);
-  document.title = `${turn ? "Your turn · " : ""}${view.title} · Diplomacy`;
+  const now = view.phases.length - 1,
+    at = view.shown ?? now,
+    looking = view.shown !== null,
+    turn = deciding();
+  $("title").textContent = view.titles[at];
+  notice.tell(turn, view.titles[now]);
+  document.title = `${turn ? "Your turn · " : ""}${view.titles[now]} · Diplomacy`;
   $("who").textContent = view.started ? whoPlays(view) : "";
-  $("bar").hidden = !view.started;
-  bar.show(view.phases.map(phaseTitle), at);
-  $("chart").hidden = !view.started;
-  chart.set(view.chart, view.sides, view.phases.length);
+  $("bar").hidden = now === 0 && !view.started;
+  bar.show(view.titles, at);
+  $("chart").hidden = $("bar").hidden;
+  chart.set(view.chart, view.sides, now + 1);
   chart.show(at);
-  if (values.svg) values.show(at);
-  review.show(at);
   document.body.classList.toggle("looking", looking);
-  document.body.classList.toggle("deciding", Boolean(turn && !looking));
-  history.replaceState(null, "", `#${state.token}${looking ? `/${view.phases[at]}` : ""}`);
+  document.body.classList.toggle("deciding", turn && !looking);
 
   $("foot").replaceChildren();
-  if (!view.started) drawSetup(view);
-  else if (looking) drawContinue(view, at, now);
+  if (looking) drawContinue(view, at, now);
+  else if (!view.started) drawSetup(view);
   else if (view.over) drawEnd(view);
-  else if (view.decision && !view.given) panel.draw($("panel"), state.hint);
+  else if (turn) panel.draw($("panel"), hint());
   else drawWaiting(view);
   if (looking) $("talk").replaceChildren();
   else talk.draw($("talk"), view);
@@ -297,6 +309,31 @@ function drawParts(view) {
   drawPast(view);
   drawShare(view);
   drawMore(view);
+  drawReview(view, at);
+  remember();
+}
+
+// What is on the page beside the view outlives a reload.
+function remember() {
+  cursor.judged = { power: review.power, all: review.all };
+  if (board.svg) cursor.lens = board.lens();
+  history.replaceState({ ...cursor }, "", location.hash);
+}
+
+document.addEventListener(
+  "toggle",
+  ({ target }) => {
+    if (target.id) cursor.open[target.id] = target.open;
+    remember();
+  },
+  true,
+);
+
+document.addEventListener("click", () => setTimeout(remember));
+
+function unfold() {
+  for (const fold of document.querySelectorAll("details[id]"))
+    fold.open = cursor.open[fold.id] ?? fold.open;
 }
 
 function whoPlays(view) {
@@ -314,119 +351,129 @@ function whoPlays(view) {
   return parts.join(" · ");
 }
 
-const phaseShown = () => state.view.phases[state.shown ?? state.view.phases.length - 1];
+const phaseShown = () => state.view.phases[state.view.shown ?? state.view.phases.length - 1];
 
-function phaseTitle(name) {
-  if (name === "COMPLETED") return "Game over";
-  const season = { S: "Spring", F: "Fall", W: "Winter" }[name[0]];
-  const kind = { M: "movement", R: "retreats", A: "adjustments" }[name.at(-1)];
-  return `${season} ${name.slice(1, -1)}, ${kind}`;
-}
-
+// The form is drawn from the view alone; what is chosen goes to the server at once.
 function drawSetup(view) {
-  $("powers").replaceChildren();
   if (!view.host) {
     $("panel").replaceChildren(h("p", {}, "The host is still choosing who plays which power."));
     return;
   }
-  const key = `${view.map} ${view.settings.press} ${view.file}`,
-    form = $("setup");
-  if (form?.dataset.key === key) return;
-  const old = form?.dataset.map === view.map ? form.elements : {}; // there is another talk
-  const chosen = old.sandbox ? Object.fromEntries(new FormData(form)) : view.chosen;
-  const players = () =>
-    view.choices.map((name) =>
+  if (!$("setup"))
+    $("panel").replaceChildren(
       h(
-        "option",
-        { value: name, title: name },
-        breakable(name) + (view.meanings[name] ? `: ${view.meanings[name]}` : ""),
+        "form",
+        { id: "setup", onsubmit: start },
+        h("div", { id: "choosing" }),
+        h("button", { class: "main", id: "start" }, "Begin"),
       ),
-    );
-  const seats = () => [...$("setup").querySelectorAll("select[name]")];
-  const all = h(
-    "select",
-    {
-      id: "seat-others",
-      disabled: old.sandbox?.checked,
-      onchange: () =>
-        seats().forEach((one) => {
-          if (!["me", "guest"].includes(one.value)) one.value = all.value;
+      h(
+        "details",
+        { id: "paste" },
+        h("summary", {}, "Begin from another position, or review a game"),
+        h("label", { for: "pasted" }, "Units or orders by power, or a saved game:"),
+        h("textarea", {
+          id: "pasted",
+          rows: 8,
+          spellcheck: "false",
+          placeholder: EXAMPLE,
+          onpaste: () => setTimeout(paste),
         }),
-    },
-    ...players(),
-  );
-  const usual = view.opponents;
-  all.value = usual[0];
-  const rows = view.powers.map(({ power }, number) => {
-    const before = old[power]?.dataset.before;
-    const choose = h("select", { id: `seat-${power}`, name: power, "data-before": before });
-    choose.append(
-      h("option", { value: "me" }, "I play"),
-      h("option", { value: "guest" }, "Somebody else (by link)"),
-      ...players(),
+        h("p", { id: "taken", role: "status" }),
+        h("button", { id: "take", onclick: paste }, "Use this position"),
+      ),
+      h("div", { id: "pasted-game" }),
     );
-    if (["me", "guest", ...view.choices].includes(chosen[power])) choose.value = chosen[power];
-    else if (number || chosen[power]) choose.value = usual[Math.max(number - 1, 0) % usual.length];
-    choose.addEventListener("change", () => {
-      if (choose.value !== "me" || $("sandbox").checked) return;
-      for (const other of seats())
-        if (other !== choose && other.value === "me") other.value = all.value;
-    });
-    return h(
-      "div",
-      { class: "row" },
-      h("label", { for: choose.id }, swatch(power), nice(power)),
-      choose,
-    );
-  });
-  const maps = h(
-    "select",
-    { id: "map", onchange: () => chooseMap(maps.value) },
-    ...view.maps.map((name) => h("option", { value: name, selected: name === view.map }, name)),
+  unfold();
+  const { map, maps, chosen, choices, meanings, settings, last_year, powers } = view,
+    key = JSON.stringify([map, maps, chosen, choices, settings, last_year]);
+  $("pasted-game").replaceChildren(...reviewButton(view));
+  if ($("setup").dataset.key === key) return;
+  $("setup").dataset.key = key;
+  const options = () =>
+    choices.map((name) => h("option", { value: name, title: meanings[name] }, breakable(name)));
+  const people = { me: "I play", guest: "Somebody else (by link)" },
+    sandbox = powers.every(({ power }) => chosen[power] === "me"),
+    others = Object.values(chosen).find((name) => !(name in people)) ?? choices[0];
+  const choose = (change) => {
+    const seats = Object.fromEntries(powers.map(({ power }) => [power, change(power)]));
+    send("/api/seats", { seats, begin: false });
+  };
+  const row = (id, label, value, change, ...children) => {
+    const select = h("select", { id, onchange: () => change(select.value) }, ...children);
+    for (const option of select.options)
+      if (option.value === value) option.setAttribute("selected", "");
+    return h("div", { class: "row" }, h("label", { for: id }, ...label), select);
+  };
+  const rows = powers.map(({ power }) =>
+    row(
+      `seat-${power}`,
+      [swatch(power), nice(power)],
+      chosen[power],
+      (name) =>
+        choose((one) =>
+          one === power ? name : name === "me" && chosen[one] === "me" ? others : chosen[one],
+        ),
+      ...Object.entries(people).map(([value, words]) => h("option", { value }, words)),
+      ...options(),
+    ),
   );
-  $("panel").replaceChildren(
+  $("choosing").replaceChildren(
+    maps.length > 1
+      ? row("map", ["Map"], map, chooseMap, ...maps.map((name) => h("option", {}, name)))
+      : "",
+    h("h2", {}, "Who plays?"),
+    row(
+      "seat-others",
+      ["All others"],
+      others,
+      (name) => choose((power) => (chosen[power] in people ? chosen[power] : name)),
+      ...options(),
+    ),
+    ...rows,
     h(
-      "form",
-      { id: "setup", "data-key": key, "data-map": view.map, onsubmit: start },
-      view.maps.length > 1
-        ? h("div", { class: "row" }, h("label", { for: "map" }, "Map"), maps)
-        : null,
-      h("h2", {}, "Who plays?"),
-      h("div", { class: "row" }, h("label", { for: "seat-others" }, "All others"), all),
-      ...rows,
-      h(
-        "label",
-        { class: "row" },
-        h("input", {
-          type: "checkbox",
-          id: "sandbox",
-          checked: old.sandbox?.checked,
-          onchange: fillSandbox,
-        }),
-        "Sandbox: I give everybody's orders",
-      ),
-      h(
-        "p",
-        { class: "quiet" },
-        "If you choose no power for yourself, you watch. Each guest gets a link.",
-      ),
-      settings(view),
-      h("button", { class: "main", id: "start" }, "Begin"),
+      "label",
+      { class: "row" },
+      h("input", {
+        type: "checkbox",
+        id: "sandbox",
+        checked: sandbox,
+        onchange: () => choose((power) => (sandbox && power !== powers[0].power ? others : "me")),
+      }),
+      "Sandbox: I give everybody's orders",
     ),
     h(
       "details",
-      { id: "paste" },
-      h("summary", {}, "Begin from another position"),
-      h("label", { for: "pasted" }, "Units or orders by power, or a saved game:"),
-      h("textarea", { id: "pasted", rows: 8, spellcheck: "false", placeholder: EXAMPLE }),
-      h("p", { id: "taken", role: "status" }),
-      h("button", { id: "take", onclick: paste }, "Use this position"),
+      { id: "whom", open: cursor.open.whom },
+      h("summary", {}, "Who are they?"),
+      h(
+        "ul",
+        {},
+        ...choices.map((name) => h("li", {}, h("b", {}, breakable(name)), `: ${meanings[name]}`)),
+      ),
     ),
+    settingsForm(view),
+    h("p", { class: "quiet" }, "If you choose no power, you watch. Each guest gets a link."),
   );
 }
 
-function settings(view) {
-  const { press, binding, hints, draws_after: draws } = view.settings;
+function settingsForm(view) {
+  const { press, binding, hints, draws_after: draws, seed, begins } = view.settings;
+  const field = (id, label, value, more) =>
+    h(
+      "div",
+      { class: "row" },
+      h("label", { for: id }, label),
+      h("input", { type: "number", id, value, onchange: sendSettings, ...more }),
+    );
+  const check = (id, checked, words, more) =>
+    h(
+      "label",
+      { class: "row" },
+      h("input", { type: "checkbox", id, checked, onchange: sendSettings, ...more }),
+      words,
+    );
+  const years = { min: begins, max: 9999 };
   const talk = h(
     "select",
     { id: "set-talk", onchange: sendSettings },
@@ -436,51 +483,16 @@ function settings(view) {
       offers: "deals of any kind",
     }).map(([value, name]) => h("option", { value, selected: value === (press ?? "") }, name)),
   );
-  const year = (id, label, value, empty) =>
-    h(
-      "div",
-      { class: "row" },
-      h("label", { for: id }, label),
-      h("input", {
-        type: "number",
-        id,
-        min: view.settings.begins,
-        max: 9999,
-        value,
-        placeholder: empty,
-      }),
-    );
   return h(
     "details",
-    { id: "settings", open: $("settings")?.open },
+    { id: "settings", open: cursor.open.settings },
     h("summary", {}, "Settings"),
-    year("set-last", "Last year", view.last_year, "no limit"),
-    year("set-draws", "Votes for a draw from", draws, "nobody votes"),
+    field("set-last", "Last year", view.last_year, { ...years, placeholder: "no limit" }),
+    field("set-draws", "Votes for a draw from", draws, { ...years, placeholder: "nobody votes" }),
     h("div", { class: "row" }, h("label", { for: "set-talk" }, "Talk"), talk),
-    h(
-      "label",
-      { class: "row" },
-      h("input", {
-        type: "checkbox",
-        id: "set-free",
-        checked: !binding,
-        disabled: !press,
-        onchange: sendSettings,
-      }),
-      "Deals may be broken",
-    ),
-    h(
-      "div",
-      { class: "row" },
-      h("label", { for: "set-seed" }, "Seed"),
-      h("input", { type: "number", id: "set-seed", min: 0, placeholder: "another every time" }),
-    ),
-    h(
-      "label",
-      { class: "row" },
-      h("input", { type: "checkbox", id: "set-hints", checked: hints }),
-      "Hints from a trained policy",
-    ),
+    check("set-free", !binding, "Deals may be broken", { disabled: !press }),
+    field("set-seed", "Seed", seed, { min: 0, title: "The same seed gives the same game again" }),
+    check("set-hints", hints, "Hints"),
   );
 }
 
@@ -501,14 +513,6 @@ async function chooseMap(map) {
   if (!(await send("/api/map", { map }))) say("");
 }
 
-function fillSandbox({ target }) {
-  $("seat-others").disabled = target.checked;
-  for (const choose of $("setup").querySelectorAll("select[name]")) {
-    if (target.checked) choose.dataset.before = choose.value;
-    choose.value = target.checked ? "me" : choose.dataset.before;
-  }
-}
-
 async function paste() {
   const text = $("pasted").value,
     told = $("taken");
@@ -523,30 +527,35 @@ async function paste() {
 
 async function start(event) {
   event.preventDefault();
-  const seats = Object.fromEntries(new FormData(event.target));
   say("Preparing the players…");
-  if (!(await sendSettings()) && !(await send("/api/seats", { seats }))) say("");
+  if (!(await sendSettings()) && !(await send("/api/seats", { seats: state.view.chosen, begin: true })))
+    say("");
   scrollTo(0, 0); // to the board
 }
 
 function drawContinue(view, at, now) {
   const next =
     at + 1 < now
-      ? `Next: ${phaseTitle(view.phases[at + 1])}`
+      ? `Next: ${view.titles[at + 1]}`
       : view.over
         ? "How it ended"
-        : "Continue";
-  const pause = () => {
-    state.playing = false;
-    draw();
-  };
+        : view.started
+          ? "Continue"
+          : "Back to the choice";
   $("foot").replaceChildren(
-    state.playing
-      ? h("button", { class: "main", id: "play", "aria-pressed": "true", onclick: pause }, "Pause")
-      : h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
+    h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
   );
-  $("panel").replaceChildren(h("div", { id: "results" }));
-  if (pictures.has(pictureKey())) drawResults(pictures.get(pictureKey()));
+  $("panel").replaceChildren(
+    h(
+      "div",
+      { id: "results" },
+      h("h2", {}, `What happened in ${view.titles[at]}`),
+      ...orderLists(ownFirst(view.orders), view.orders),
+      view.said.length
+        ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), spoken(view.said))
+        : "",
+    ),
+  );
 }
 
 // Powers, one's own first, then those that went against it, as orders tell.
@@ -560,66 +569,46 @@ function ownFirst(orders) {
   return powers.map(({ power }) => power).sort((one, other) => rank(one) - rank(other));
 }
 
-function drawResults(found) {
-  const place = $("results");
-  if (!place) return;
-  const powers = ownFirst(found.orders);
-  place.replaceChildren(
-    h("h2", {}, `What happened in ${found.title}`),
-    ...orderLists(powers, found.orders),
-    found.talk.length
-      ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), spoken(found.talk))
-      : "",
-  );
-}
-
 function drawEnd(view) {
+  const again = { class: "main", id: "another", onclick: () => send("/api/another", {}) };
   $("panel").replaceChildren(
     h("h2", { id: "end" }, sentence(view.result)),
     view.rank ? h("p", { id: "rank" }, `Among the members this game gives you ${view.rank}.`) : "",
-  );
-  $("panel").append(
     h(
       "div",
       { class: "buttons" },
-      view.host
-        ? h(
-            "button",
-            { class: "main", id: "another", onclick: () => send("/api/another", {}) },
-            "New game",
-          )
-        : null,
-      view.can_review && !state.review
-        ? h("button", { id: "ask-review", onclick: fetchReview }, "Review")
-        : null,
+      view.host ? h("button", again, "New game") : null,
+      ...reviewButton(view),
     ),
   );
 }
 
-function showReview(facts) {
-  state.review = facts;
-  if (facts?.chart) values.set(facts.chart, state.view.sides, state.view.phases.length);
+const reviewButton = ({ can_review: can, reviewed }) =>
+  can && !reviewed
+    ? [h("button", { id: "ask-review", onclick: () => send("/api/review", {}) }, "Review")]
+    : [];
+
+// The review as far as it is: the page fills as it goes.
+function drawReview(view, at) {
+  const facts = (view.reviewed && state.reviewed) || {},
+    shown = facts.decisions ? facts : null;
+  if (shown?.chart) values.set(shown.chart, view.sides, view.phases.length);
   else values.clear();
-  review.set(facts, state.view.phases.map(phaseTitle));
+  if (values.svg) values.show(at);
+  if (shown !== review.facts) review.set(shown, view.titles);
+  review.show(at);
+  if (view.reviewed && !shown)
+    $("review").replaceChildren(
+      facts.trouble
+        ? h("p", { class: "bad" }, sentence(facts.trouble))
+        : h("p", { role: "status" }, h("progress"), " Reading the game…"),
+    );
 }
 
-// It is computed meanwhile: the page fills as it goes.
-async function fetchReview() {
-  const { step } = state.view;
-  say("Judging the decisions…");
-  $("ask-review").disabled = true;
-  try {
-    for (let facts; !facts?.decisions || facts.done < facts.total; ) {
-      if (facts) await sleep(WAIT);
-      facts = await ask("/api/review");
-      if (step !== state.view.step) return;
-      if (facts.decisions) showReview(facts);
-      say("");
-      draw();
-    }
-  } catch (error) {
-    say(sentence(error.message), true);
-  }
+async function getReview() {
+  const { step } = state.view,
+    facts = await ask("/api/review");
+  if (step === state.view.step) state.reviewed = facts;
   draw();
 }
 
@@ -628,7 +617,7 @@ function drawWaiting(view) {
   if (view.trouble) parts.push(h("p", { class: "bad" }, sentence(view.trouble)));
   if (view.given) {
     const list = view.given.map((text) => h("li", { title: text }, panel.words(text)));
-    const rest = view.phase.endsWith("M") ? " Units without orders hold." : "";
+    const rest = view.phases.at(-1).endsWith("M") ? " Units without orders hold." : "";
     if (!list.length) list.push(h("li", { class: "quiet" }, `None.${rest}`));
     parts.push(h("h2", {}, "Your orders are in"), h("ul", {}, ...list));
     if (view.waiting.length)
@@ -659,13 +648,13 @@ function drawWaiting(view) {
           "button",
           {
             id: "play",
-            "aria-pressed": String(state.playing),
+            "aria-pressed": String(cursor.playing),
             onclick: () => {
-              state.playing = !state.playing;
+              cursor.playing = !cursor.playing;
               draw();
             },
           },
-          state.playing ? "Pause" : "Play to the end",
+          cursor.playing ? "Pause" : "Play to the end",
         ),
       ),
     );
@@ -674,7 +663,7 @@ function drawWaiting(view) {
 
 // A vote for a draw and giving up: both are said in a phase, beside the orders.
 function drawVotes(view) {
-  if (state.shown !== null || !view.can_concede) {
+  if (view.shown !== null || !view.can_concede) {
     $("votes").replaceChildren();
     return;
   }
@@ -697,10 +686,10 @@ function drawVotes(view) {
     );
   }
   const ask = (wanted) => () => {
-    state.conceding = wanted;
+    cursor.conceding = wanted;
     draw();
   };
-  if (state.conceding === view.step)
+  if (cursor.conceding === view.step)
     parts.push(
       h("p", {}, "You lose, and your units hold for the rest of the game. The others can play on."),
       h(
@@ -720,21 +709,20 @@ function drawVotes(view) {
 
 function drawTools(view) {
   const tools = [];
-  const deciding = view.started && state.shown === null && view.decision && !view.given;
-  if (deciding && view.you && !view.rated)
+  if (deciding() && view.shown === null && !view.rated)
     tools.push(
       h(
         "button",
         {
           id: "hint",
-          "aria-pressed": String(state.hinting),
+          "aria-pressed": String(Boolean(cursor.hint)),
           disabled: !view.can_hint,
           onclick: toggleHint,
           title: view.can_hint
-            ? "What the trained policy would order"
-            : "Only trained policies give hints: choose one as an opponent",
+            ? "What a strong player would order"
+            : "Only trained players give hints: choose one as an opponent",
         },
-        state.hinting ? "Hide hint" : "Hint",
+        cursor.hint ? "Hide hint" : "Hint",
       ),
     );
   if (view.host && view.started && !view.rated)
@@ -764,7 +752,7 @@ function drawTools(view) {
         "button",
         {
           id: "notice",
-          "aria-pressed": String(notice.on),
+          "aria-pressed": String(Boolean(cursor.notice)),
           onclick: () => notice.toggle(),
           title: "A notice of the browser and a sound when it is your turn",
         },
@@ -784,7 +772,7 @@ function drawTools(view) {
         "Try out",
       ),
     );
-  if (state.shown !== null && state.shown + 2 < view.phases.length)
+  if (view.shown !== null && view.shown + 2 < view.phases.length)
     tools.push(
       h(
         "button",
@@ -793,13 +781,11 @@ function drawTools(view) {
       ),
     );
   $("tools").replaceChildren(h("div", { class: "buttons" }, ...tools));
-  if (deciding && state.hinting && !state.hint) fetchHint();
 }
 
-// Powers with what they have, or had in the phase looked at, which the board shows.
+// Powers with what they have, or had in the phase looked at.
 function drawPowers(view) {
-  if (!view.started) return;
-  const counted = (p) => (state.shown === null ? p : board.counts(p.power));
+  if (!view.started) return $("powers").replaceChildren();
   const rows = view.powers.map((p) =>
     h(
       "tr",
@@ -824,15 +810,15 @@ function drawPowers(view) {
             ? "conceded"
             : !p.alive
               ? "eliminated"
-              : view.over || !p.person
+              : view.over || view.shown !== null || !p.person
                 ? ""
                 : p.ready
                   ? "ready"
                   : "ordering",
         ),
       ),
-      h("td", {}, `${counted(p).centers}`),
-      h("td", {}, `${counted(p).units}`),
+      h("td", {}, `${p.centers}`),
+      h("td", {}, `${p.units}`),
     ),
   );
   const head = h(
@@ -847,46 +833,42 @@ function drawPowers(view) {
 
 // All orders so far, which are asked for once somebody wants to see them.
 function drawPast(view) {
-  const place = $("past");
-  if (!view.started || view.phases.length < 2) {
-    place.replaceChildren();
-    return;
-  }
-  if (!place.firstElementChild)
-    place.replaceChildren(
-      h(
-        "details",
-        { ontoggle: () => drawPast(state.view) },
-        h("summary", {}, "All orders so far"),
-        h("div", { class: "past" }),
-      ),
-    );
-  const open = place.firstElementChild.open,
-    list = place.querySelector(".past");
-  if (!open || fetched.past === view.step) return;
-  fetched.past = view.step;
-  const powers = view.powers.map(({ power }) => power);
-  ask("/api/past").then(
-    (phases) => list.replaceChildren(...allOrders(phases, powers, look)),
-    (error) => say(sentence(error.message), true),
+  const fold = h(
+    "details",
+    { id: "all-orders", open: cursor.open["all-orders"], ontoggle: () => drawPast(state.view) },
+    h("summary", {}, "All orders so far"),
+    h("div", { class: "past" }),
   );
+  const place = $("past");
+  if (view.phases.length < 2) return place.replaceChildren();
+  if (!place.firstElementChild) place.append(fold);
+  const phases = place.firstElementChild.open && answer("/api/past");
+  if (!phases || drawn.past === phases) return;
+  drawn.past = phases;
+  const powers = view.powers.map(({ power }) => power);
+  place.querySelector(".past").replaceChildren(...allOrders(phases, powers, look));
 }
 
 // The phase looked at as text or pictures.
 function drawShare(view) {
   if (!view.started) $("share").replaceChildren();
-  if (!view.started || $("share").firstChild) return;
+  if (!view.started) return;
+  if ($("share").firstChild) return showShared();
   const show = async (text) => {
-    $("shared").hidden = false;
-    $("shared").value = text;
+    cursor.shared = { text, about: shownNow() };
+    showShared();
     $("shared").select();
-    await navigator.clipboard?.writeText(text).catch(() => {});
+    const done = await navigator.clipboard?.writeText(text).then(
+      () => true,
+      () => document.execCommand("copy"), // an address that the browser does not trust
+    );
+    $("copied").textContent = done ? "Copied." : "Copy the text below.";
   };
-  const take = (kind) => share(async (phase) => show((await ask(`/api/texts${phase}`))[kind]));
+  const take = (kind) => share(async (phase) => show((await ask(`/api/texts?${phase}`))[kind]));
   const save = (type) =>
     share(async (phase) => {
       say("Drawing…");
-      const { data } = await ask(`/api/picture${phase || "?"}${type === "gif" ? "&moving=1" : ""}`);
+      const { data } = await ask(`/api/picture?${phase}&moving=${Number(type === "gif")}`);
       offer(
         new Blob([Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0))], {
           type: `image/${type}`,
@@ -895,12 +877,12 @@ function drawShare(view) {
       );
       say("");
     });
-  const watching = view.links?.watch ?? (view.you ? null : state.token); // no seat is given away
+  const watching = view.links?.watch ?? (view.you ? null : token); // no seat is given away
   const link = share(() => show(`${location.origin}/#${watching}/${phaseShown()}`));
   $("share").replaceChildren(
     h(
       "details",
-      {},
+      { id: "copying", open: cursor.open.copying },
       h("summary", {}, "Copy and pictures"),
       h(
         "div",
@@ -921,6 +903,7 @@ function drawShare(view) {
         h("button", { id: "save-png", onclick: save("png") }, "Picture"),
         h("button", { id: "save-gif", onclick: save("gif") }, "GIF of the game"),
       ),
+      h("p", { id: "copied", role: "status" }),
       h("textarea", {
         id: "shared",
         rows: 8,
@@ -930,11 +913,22 @@ function drawShare(view) {
       }),
     ),
   );
+  showShared();
+}
+
+const shownNow = () => JSON.stringify([cursor.about, state.view.shown]);
+
+function showShared() {
+  const { shared } = cursor,
+    text = shared?.about === shownNow() ? shared.text : "";
+  $("shared").hidden = !text;
+  if ($("shared").value !== text) $("shared").value = text;
+  if (!text) $("copied").textContent = "";
 }
 
 const share = (work) => async () => {
   try {
-    await work(state.shown === null ? "" : `?phase=${state.shown}`);
+    await work(state.view.shown === null ? "" : `phase=${phaseShown()}`);
   } catch (error) {
     say(sentence(error.message), true);
   }
@@ -985,7 +979,7 @@ function drawMore(view) {
   $("more").replaceChildren(
     h(
       "details",
-      { open: links.length > 1 },
+      { id: "links", open: cursor.open.links ?? links.length > 1 },
       h("summary", {}, "Links and file"),
       ...links,
       h(
@@ -1000,10 +994,9 @@ function drawMore(view) {
 
 // A notice and a sound when it is one's turn, for who wants them.
 const notice = {
-  on: false,
   turn: true, // whether it was one's turn before; the first time says nothing
   tell(turn, title) {
-    if (this.on && turn && !this.turn) {
+    if (cursor.notice && turn && !this.turn) {
       if (document.hidden) new Notification("Your turn", { body: title, icon: "/icon.svg" });
       const sound = new AudioContext(),
         tone = sound.createOscillator();
@@ -1014,66 +1007,47 @@ const notice = {
     this.turn = turn;
   },
   async toggle() {
-    this.on = !this.on && (await window.Notification?.requestPermission?.()) === "granted";
+    cursor.notice =
+      !cursor.notice && (await window.Notification?.requestPermission?.()) === "granted";
     draw();
   },
 };
 
 // --- What is clicked -----------------------------------------------------------------------------
 
-// The number of a phase that was played; null: there is none of this name.
-function phaseNumber(name) {
-  const at = state.view.phases.indexOf(name);
-  return at >= 0 && at < state.view.phases.length - 1 ? at : null;
-}
-
+// Look at a phase by its number; the last one is the present.
 function look(number) {
-  const now = state.view.phases.length - 1;
-  const at = Math.max(0, Math.min(now, number));
-  state.shown = at === now ? null : at;
-  if (state.shown !== null) state.playing = false;
+  const { phases, titles } = state.view,
+    now = phases.length - 1,
+    at = Math.max(0, Math.min(now, number));
+  if (at !== now) cursor.playing = false;
+  goTo(at === now ? "" : phases[at]);
+  bar.show(titles, at);
+  return inTurn(refresh).catch((error) => connected(sentence(error.message)));
+}
+
+const goTo = (phase) =>
+  history.replaceState(history.state, "", `#${token}${phase ? `/${phase}` : ""}`);
+
+// The second click hides it again; the next phase begins without one.
+function toggleHint() {
+  cursor.hint = !cursor.hint;
+  cursor.compared = panel.orders();
   draw();
 }
 
-async function toggleHint() {
-  state.hinting = !state.hinting;
-  if (state.hinting) await fetchHint();
-  draw();
-}
+const hint = () => (cursor.hint && deciding() && state.view.shown === null ? answer("/api/hint") : null);
 
-let fetchingHint = false;
-
-async function fetchHint() {
-  if (fetchingHint) return;
-  fetchingHint = true;
-  try {
-    const { you } = state.view,
-      found = await ask("/api/hint");
-    if (found.step !== state.view.step || you !== state.view.you) return;
-    state.hint = found;
-    fetchOutlook();
-  } catch (error) {
-    state.hinting = false;
-    say(sentence(error.message), true);
-  } finally {
-    fetchingHint = false;
-    draw();
-  }
-}
-
-// Games are played for it, which takes seconds: the hint does not wait.
-async function fetchOutlook() {
-  const { hint } = state,
-    { step } = state.view,
-    hinted = panel.hinted(hint),
-    own = panel.orders();
-  const differ = own.length && [...own].sort().join() !== [...hinted].sort().join();
-  const orders = differ ? [hinted, own] : [hinted];
-  const found = await ask("/api/outlook", { step, orders }).catch(() => null);
-  if (hint !== state.hint) return;
-  state.outlook = found?.outlooks;
-  state.compared = own.join();
-  draw();
+// How games end after a hint's orders, and after one's own as they were when it was wanted. Games
+// are played for it, which takes seconds: the hint does not wait.
+function outlook(found) {
+  const hinted = panel.hinted(found),
+    own = cursor.compared,
+    differ = own.length && [...own].sort().join() !== [...hinted].sort().join();
+  return answer("/api/outlook", {
+    step: state.view.step,
+    orders: differ ? [hinted, own] : [hinted],
+  });
 }
 
 async function download() {
@@ -1089,8 +1063,8 @@ const board = new Board($("stage"), (province) => {
   const { view } = state;
   if (!view) return;
   say("");
-  if (state.shown === null && talk.picking) talk.picked(province);
-  else if (state.shown === null && view.decision && !view.given) panel.clicked(province);
+  if (view.shown === null && cursor.picking) talk.picked(province);
+  else if (view.shown === null && deciding()) panel.clicked(province);
   else say(`${province} ${view.names[province]}`);
 });
 const bar = new Bar($("bar"), look);
@@ -1110,18 +1084,18 @@ const review = new Review({
         )
       : null,
 });
+Object.assign(review, cursor.judged);
 const panel = new OrderPanel({
   say,
   redraw: draw,
+  changed: sendDraft,
   submit: async (orders) => {
     await send("/api/orders", { orders });
     if (state.view.sandbox && state.view.given) turnTo(null); // the next one without orders
   },
   read: (text, orders) => ask("/api/read", { text, orders }),
   sandbox: { turnTo, letOrder },
-  hint: () => (state.hinting ? state.hint : null),
-  outlook: () =>
-    state.compared === panel.orders().join() ? state.outlook : state.outlook?.slice(0, 1),
+  outlook,
 });
 
 // Go on from the phase looked at in a sandbox, whose page leads back.
@@ -1136,20 +1110,14 @@ async function tryOut() {
 }
 
 // In a sandbox: give another power's orders, or let a player give some.
-async function turnTo(power) {
-  state.power = power;
-  state.hint = state.outlook = null;
-  try {
-    take(await ask("/api/game"));
-  } catch (error) {
-    say(sentence(error.message), true);
-  }
+function turnTo(power) {
+  cursor.power = power;
+  return inTurn(refresh);
 }
 
 async function letOrder(player, powers) {
   say(`Waiting for ${player}…`);
-  const kept = Object.fromEntries(powers.map((power) => [power, panel.kept(power)]));
-  if (await send("/api/let", { player, powers, kept })) return;
+  if (await send("/api/let", { player, powers })) return;
   say("");
   if (state.view.given) turnTo(null);
 }
@@ -1179,10 +1147,13 @@ $("right").addEventListener(
 );
 
 theme.begin();
-const deciding = () =>
-  state.shown === null && state.view.started && state.view.decision && !state.view.given;
+// Whether orders are to be given, even if another phase is looked at.
+function deciding() {
+  const { view } = state;
+  return Boolean(view.started && view.decision && !view.given);
+}
 const mode = (name) => () => {
-  if (deciding()) panel.setMode(name);
+  if (deciding() && state.view.shown === null) panel.setMode(name);
 };
 listen(bar, board, {
   h: mode("hold"),
@@ -1192,20 +1163,19 @@ listen(bar, board, {
   v: mode("via"),
   Enter: ({ repeat }) => {
     if (repeat) return; // it was meant for what is gone
-    if (deciding()) panel.enter();
+    if (deciding() && state.view.shown === null) panel.enter();
     else ["continue", "next"].map($).find(Boolean)?.click();
   },
   b: ({ shiftKey }) => review.step(shiftKey ? -1 : 1),
   Escape: () => {
-    talk.picking = false;
+    cursor.picking = false;
     panel.unselect();
   },
 });
 window.addEventListener("hashchange", () => {
-  const [token, phase] = address();
-  if (token !== state.token || !state.view) return location.reload();
-  look(phaseNumber(phase) ?? Infinity);
+  if (address()[0] !== token || !state.view) location.reload();
+  else inTurn(refresh);
 });
 
-if (state.token) watchServer();
+if (token) watchServer();
 else say("This link is incomplete: the part after the # is missing.", true);

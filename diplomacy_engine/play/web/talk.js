@@ -1,5 +1,6 @@
 // Making deals: offers to other powers, answers to theirs, and what was agreed upon.
 
+import { NO_OFFER, cursor } from "/orders.js";
 import { h, lock, nice, sentence, spoken, swatch } from "/page.js";
 
 const WHO = { both: "both of you", they: "they", we: "you" }; // who keeps out of a closed province
@@ -9,70 +10,43 @@ export class TalkPanel {
   constructor({ say, redraw, send, orders }) {
     Object.assign(this, { say, redraw, ask: send, orders });
     this.view = null;
-    this.note = ""; // why the last thing that was clicked here was refused
-    this.partner = null; // to whom an offer is being made
-    this.words = ""; // what is being written to them
-    this.picking = false; // the next click on the board closes a province
-    this.clear();
-  }
-
-  // Forget the offer that is being made up.
-  clear() {
-    this.peace = false;
-    this.support = new Map(); // order of the helper -> order that it helps, whose helper is `side`
-    this.closed = new Map(); // province -> key of WHO
-    this.picking = false;
-  }
-
-  begin(view) {
-    this.clear();
-    this.note = this.words = "";
-    this.partner = null;
-    this.heard = null;
-    this.told = 0;
-    this.update(view);
   }
 
   // Say what is new: offers that came, and answers to one's own.
-  update(view) {
+  update(before, view) {
     this.view = view;
-    const talk = view.talk;
-    if (!talk) return;
-    if (!talk.partners.some(({ power }) => power === this.partner)) this.partner = null;
-    const before = this.heard;
-    const news = talk.said.slice(this.told).filter(([sender]) => sender !== view.you);
-    this.told = talk.said.length;
-    this.heard = new Map(talk.offers.map((offer) => [offer.number, offer.state]));
-    if (!before) return;
+    const { talk } = view;
+    if (!talk?.partners.some(({ power }) => power === cursor.partner)) cursor.partner = null;
+    if (!talk || !before?.talk || before.step !== view.step || before.you !== view.you) return;
+    const heard = new Map(before.talk.offers.map((offer) => [offer.number, offer.state]));
     for (const { number, sender, receiver, state, reason } of talk.offers) {
-      if (before.get(number) === state) continue;
+      if (heard.get(number) === state) continue;
       if (sender !== view.you) {
-        if (!before.has(number) && state === "open")
-          this.say(`${nice(sender)} makes you an offer.`);
+        if (!heard.has(number) && state === "open") this.say(`${nice(sender)} makes you an offer.`);
       } else if (state === "deal") this.say(`${nice(receiver)} agrees: you have a deal.`);
       else if (state === "declined")
         this.say(`${nice(receiver)} declines${reason ? `: ${reason}` : ""}.`);
       else this.say(`Your offer is with ${nice(receiver)}.`);
     }
-    for (const [sender, , words] of news) this.say(`${nice(sender)} says: ${words}`);
+    for (const [sender, , words] of talk.said.slice(before.talk.said.length))
+      if (sender !== view.you) this.say(`${nice(sender)} says: ${words}`);
   }
 
   async sendTo(path, body) {
-    this.note = "";
+    cursor.note = "";
     if (body.terms) this.say(`Waiting for ${nice(body.to)}…`);
     const refused = await this.ask(path, body);
-    this.note = refused;
-    if (!refused && body.text) this.words = "";
+    cursor.note = refused;
+    if (!refused && body.text) cursor.words = "";
     if (!refused && body.terms) {
-      this.clear();
-      this.partner = null;
+      Object.assign(cursor, NO_OFFER(), { partner: null });
     }
     this.redraw();
   }
 
   // The provinces that are marked on the board while one is to be closed.
   marks() {
-    return this.picking ? { picked: [...this.closed.keys()] } : null;
+    return cursor.picking ? { picked: Object.keys(cursor.closed) } : null;
   }
 
   pick() {
@@ -82,13 +56,13 @@ export class TalkPanel {
   }
 
   picked(province) {
-    this.picking = false;
+    cursor.picking = false;
     this.close(province);
     document.getElementById("composer")?.scrollIntoView({ block: "nearest" });
   }
 
   close(province) {
-    if (province) this.closed.set(province, this.closed.get(province) ?? "both");
+    if (province) cursor.closed[province] ??= "both";
     this.redraw();
   }
 
@@ -110,7 +84,7 @@ export class TalkPanel {
     const deals = this.deals(talk);
     const parts = [h("h2", {}, "Deals")];
     if (!talk.binding) parts.push(h("p", { class: "quiet", id: "free" }, "Deals may be broken."));
-    if (this.note) parts.push(h("p", { class: "bad", id: "refused", role: "alert" }, this.note));
+    if (cursor.note) parts.push(h("p", { class: "bad", id: "refused", role: "alert" }, cursor.note));
     if (got.length)
       parts.push(h("ul", { id: "offers" }, ...got.map((offer) => this.received(offer))));
     if (deals.length)
@@ -244,7 +218,7 @@ export class TalkPanel {
         "button",
         {
           id: `partner-${power}`,
-          "aria-pressed": String(power === this.partner),
+          "aria-pressed": String(power === cursor.partner),
           onclick: () => this.choose(power),
         },
         swatch(power),
@@ -258,7 +232,7 @@ export class TalkPanel {
     ];
     if (used)
       parts.unshift(h("p", { class: "quiet" }, "You have used up your offers for this phase."));
-    const partner = talk.partners.find(({ power }) => power === this.partner);
+    const partner = talk.partners.find(({ power }) => power === cursor.partner);
     if (partner && !used)
       parts.push(
         talk.protocol === "mutual" ? this.peaceButton(talk, partner) : this.composer(partner),
@@ -271,16 +245,16 @@ export class TalkPanel {
     const field = h("input", {
       id: "words",
       maxlength: 200,
-      value: this.words,
+      value: cursor.words,
       "aria-label": `Your words to ${nice(power)}`,
       placeholder: `Write to ${nice(power)}`,
       oninput: () => {
-        this.words = field.value;
+        cursor.words = field.value;
       },
     });
     const send = (event) => {
       event.preventDefault();
-      this.sendTo("/api/say", { to: power, text: this.words });
+      this.sendTo("/api/say", { to: power, text: cursor.words });
     };
     const { person } = this.view.powers.find((one) => one.power === power);
     return h(
@@ -293,9 +267,8 @@ export class TalkPanel {
   }
 
   choose(power) {
-    this.clear();
-    this.note = "";
-    this.partner = this.partner === power ? null : power;
+    const partner = cursor.partner === power ? null : power;
+    Object.assign(cursor, NO_OFFER(), { note: "", picking: false, partner });
     this.redraw();
   }
 
@@ -325,7 +298,8 @@ export class TalkPanel {
   composer(partner) {
     const who = nice(partner.power);
     const toggle = (help) => {
-      if (!this.support.delete(help.support)) this.support.set(help.support, help);
+      if (help.support in cursor.support) delete cursor.support[help.support];
+      else cursor.support[help.support] = help;
       this.redraw();
     };
     const option = (help) =>
@@ -335,23 +309,23 @@ export class TalkPanel {
           class: "order",
           "data-support": help.support,
           title: help.support,
-          "aria-pressed": String(this.support.has(help.support)),
+          "aria-pressed": String(help.support in cursor.support),
           onclick: () => toggle(help),
         },
         help.words,
       );
     const wanted = new Set(this.orders());
     const asked = partner.help.filter(
-      ({ order, support }) => wanted.has(order) || this.support.has(support),
+      ({ order, support }) => wanted.has(order) || support in cursor.support,
     );
     const parts = [
       h(
         "button",
         {
           id: "offer-peace",
-          "aria-pressed": String(this.peace),
+          "aria-pressed": String(cursor.peace),
           onclick: () => {
-            this.peace = !this.peace;
+            cursor.peace = !cursor.peace;
             this.redraw();
           },
         },
@@ -372,7 +346,7 @@ export class TalkPanel {
         },
         h("option", { value: "" }, `Offer ${who} your support…`),
         ...partner.favor.map(({ words, support }, number) =>
-          h("option", { value: number, disabled: this.support.has(support) }, words),
+          h("option", { value: number, disabled: support in cursor.support }, words),
         ),
       );
       parts.push(pick);
@@ -410,21 +384,21 @@ export class TalkPanel {
       },
       h("option", { value: "" }, "or from the list…"),
       ...names.map(([code, name]) =>
-        h("option", { value: code, disabled: this.closed.has(code) }, name),
+        h("option", { value: code, disabled: code in cursor.closed }, name),
       ),
     );
     const button = h(
       "button",
       {
         id: "close",
-        "aria-pressed": String(this.picking),
+        "aria-pressed": String(cursor.picking),
         onclick: () => {
-          this.picking = !this.picking;
+          cursor.picking = !cursor.picking;
           this.redraw();
-          if (this.picking) this.pick();
+          if (cursor.picking) this.pick();
         },
       },
-      "Close a province",
+      "Keep out of a province (DMZ)",
     );
     return h("div", { class: "row" }, button, pick);
   }
@@ -446,34 +420,34 @@ export class TalkPanel {
         "✕",
       );
     const lines = [];
-    if (this.peace)
+    if (cursor.peace)
       lines.push(
         h(
           "li",
           {},
           h("span", {}, "peace between you"),
           drop("peace", () => {
-            this.peace = false;
+            cursor.peace = false;
           }),
         ),
       );
-    for (const [support, { words, order }] of this.support)
+    for (const [support, { words, order }] of Object.entries(cursor.support))
       lines.push(
         h(
           "li",
           {},
           h("span", {}, words, h("small", {}, `for ${order}`)),
-          drop(words, () => this.support.delete(support)),
+          drop(words, () => delete cursor.support[support]),
         ),
       );
-    for (const [code, who] of this.closed) {
+    for (const [code, who] of Object.entries(cursor.closed)) {
       const select = h(
         "select",
         {
           id: `closed-${code}`,
           "aria-label": `Who keeps out of ${this.view.names[code]}`,
           onchange: () => {
-            this.closed.set(code, select.value);
+            cursor.closed[code] = select.value;
             this.redraw();
           },
         },
@@ -486,7 +460,7 @@ export class TalkPanel {
           "li",
           {},
           h("span", {}, select, ` keep out of ${this.view.names[code]}`),
-          drop(this.view.names[code], () => this.closed.delete(code)),
+          drop(this.view.names[code], () => delete cursor.closed[code]),
         ),
       );
     }
@@ -494,26 +468,26 @@ export class TalkPanel {
   }
 
   send() {
-    const partner = this.view.talk.partners.find(({ power }) => power === this.partner);
+    const partner = this.view.talk.partners.find(({ power }) => power === cursor.partner);
     const theirs = new Set(partner.help.map(({ support }) => support));
     const terms = {
       ours: new Set(),
       theirs: new Set(),
       we_keep_out: [],
       they_keep_out: [],
-      peace: this.peace,
+      peace: cursor.peace,
     };
-    for (const { support, order } of this.support.values()) {
+    for (const { support, order } of Object.values(cursor.support)) {
       const helps = theirs.has(support);
       terms[helps ? "theirs" : "ours"].add(support);
       terms[helps ? "ours" : "theirs"].add(order);
     }
-    for (const [code, who] of this.closed) {
+    for (const [code, who] of Object.entries(cursor.closed)) {
       if (who !== "they") terms.we_keep_out.push(code);
       if (who !== "we") terms.they_keep_out.push(code);
     }
     this.sendTo("/api/offer", {
-      to: this.partner,
+      to: cursor.partner,
       terms: { ...terms, ours: [...terms.ours], theirs: [...terms.theirs] },
     });
   }

@@ -1,0 +1,138 @@
+"""The page shows what the server has: a random walk over it, and a reload changes nothing."""
+
+import random
+
+import pytest
+from support.players import Thinker
+from support.serving import FREE, UNITS, Partner, seated, serving
+from support.waiting import until
+
+from diplomacy_engine import Game, make_bot
+from diplomacy_engine.play.session import MIXED, Choices
+from diplomacy_engine.textgame.saved_game import in_disorder
+
+pytestmark = pytest.mark.usefixtures("compiled")
+DESK = {"viewport": {"width": 1280, "height": 800}}
+OFFERED = {MIXED: "a different one for each", "thinker": "thinks", "hold": "never moves"}
+# Whatever can be clicked or chosen; those that leave the page or write a picture go without.
+ACTIVE = """[...document.querySelectorAll("button, summary, select, input[type=checkbox]")].filter(
+    (one) => !one.disabled && one.checkVisibility() && !one.closest("#bar")
+        && !["save-gif", "save-png", "download", "notice"].includes(one.id)
+        && (one.tagName !== "BUTTON" || one.id || one.textContent))"""
+DO = f"""(draws) => {{
+    const all = {ACTIVE}, provinces = [...document.querySelectorAll("#board .province")];
+    const pick = (list, draw) => list[Math.floor(draw * list.length)];
+    const one = draws[0] < 0.2 ? pick(provinces, draws[1]) : pick(all, draws[1]);
+    if (one.tagName === "SELECT") {{
+        one.value = pick([...one.options].filter((o) => !o.disabled), draws[2]).value;
+        one.dispatchEvent(new Event("change", {{ bubbles: true }}));
+    }} else if (draws[0] > 0.9 && document.querySelector("#slider").offsetWidth) {{
+        const slider = document.querySelector("#slider");
+        slider.value = Math.floor(draws[2] * (Number(slider.max) + 1));
+        slider.dispatchEvent(new Event("input", {{ bubbles: true }}));
+    }} else one.dispatchEvent(new MouseEvent("click", {{ bubbles: true, cancelable: true }}));
+    return one.id || one.outerHTML.slice(0, 120);
+}}"""
+# All that is there but what is said once, where the board lies, and which control has the focus.
+SEEN = """() => {
+    const seen = (node) => {
+        if (node.nodeType === 3) return node.data;
+        if (node.nodeType !== 1 || node.matches("#say, [role=status], [role=alert], script")) return "";
+        const names = [...node.getAttributeNames()].filter((name) => !/style|class/.test(name)).sort();
+        const attributes = [...names.map((name) => `${name}="${node.getAttribute(name)}"`),
+            ...[...node.classList].sort()].join(" ");
+        return `\\n<${node.tagName.toLowerCase()} ${attributes}>${[...node.childNodes].map(seen).join("")}`;
+    };
+    return location.hash + document.title + seen(document.body);
+}"""
+
+
+def settled(page) -> list[str]:
+    """Return what the page shows, line by line, once nothing changes any more."""
+    seen = []
+
+    def same():
+        seen.append(page.evaluate(SEEN))
+        page.wait_for_timeout(150)
+        return len(seen) > 3 and len({*seen[-4:]}) == 1 and "Playing on from here" not in seen[-1]
+
+    page.wait_for_selector("#board svg")
+    until(same)
+    return seen[-1].split("\n")
+
+
+def facts(session, number: int) -> list[list[str]]:
+    """Return each power's line of the table: what it had in a phase, and how it stood."""
+    state, game = session.game.history[number]["state"], session.game
+    rows = []
+    for power in game.powers:
+        centers, units = state["centers"][power], state["units"][power]
+        gone = in_disorder(state, power) and power in game.conceded
+        dead = "" if centers or units else "eliminated"
+        state_of = "conceded" if gone else dead
+        rows.append([power.capitalize(), state_of, str(len(centers)), str(len(units))])
+    return rows
+
+
+def table(page) -> list[list[str]]:
+    return page.evaluate(
+        """[...document.querySelectorAll("#powers tbody tr")].map((row) => [
+            row.cells[0].innerText, row.querySelector(".state").textContent,
+            row.cells[2].innerText, row.cells[3].innerText])"""
+    )
+
+
+def offering() -> Game:
+    game = Game.from_state("three", {"name": "S1901M", "units": UNITS}, 2)
+    game.take_up_talk(*FREE[:3])
+    return game
+
+
+# Name -> seats, game, what is offered, press.
+BEGINNINGS = {
+    "choice": (None, lambda: Game("three", 1), None),
+    "votes": ("hpp", lambda: Game("three", 1, draw_votes=True), None),
+    "deals": ("hpp", offering, FREE),
+    "sandbox": ("hhh", lambda: Game("three", 1), None),
+    "watching": ("ppp", lambda: Game("three", 1), None),
+}
+
+
+def load(name):
+    own = {"thinker": Thinker, "partner": Partner}
+    return own[name]() if name in own else make_bot(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        pytest.param(name, seed, marks=() if (name, seed) == ("votes", 1) else pytest.mark.slow)
+        for name in BEGINNINGS
+        for seed in (1, 2, 3)
+    ],
+)
+def test_whatever_is_clicked_a_reload_shows_the_same(tmp_path, open_page, name, seed):
+    """And a past phase shows what powers had in it."""
+    draw = random.Random(f"{name} {seed}")
+    letters, make, press = BEGINNINGS[name]
+    player = "partner" if press else MIXED if letters is None else "thinker"
+    choices = Choices(lambda *_: OFFERED, lambda *_: ["thinker", "hold"])
+    session = seated(tmp_path / "game.jsonl", letters, make(), player, load, press, choices)
+    with serving(session) as server:
+        page = open_page(server.link("host"), **DESK)
+        page.allowed = ["status of 4"]  # what is clicked may be refused
+        done = []
+        settled(page)
+        for step in range(40):
+            done.append(page.evaluate(DO, [draw.random() for _ in range(3)]))
+            page.wait_for_timeout(60)
+            if step % 4 == 3:
+                before = settled(page)
+                page.reload()
+                after = settled(page)
+                assert after == before, done
+                token, _, phase = page.evaluate("location.hash.slice(1)").partition("/")
+                shown = server.session_of(token)
+                if phase and shown.now.seats:
+                    names = [one["name"] for one in shown.game.history]
+                    assert table(page) == facts(shown, names.index(phase)), done
