@@ -3,14 +3,18 @@
 import contextlib
 from collections import deque
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import astuple
 
+from ..constants import COMPLETED
 from ..errors import UserError
+from ..pictures.board import phase_title
 from ..press.press import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..records import convert
 from ..replays.replay import make_replay
@@ -48,7 +52,8 @@ class PlayRecord(Struct, kw_only=True):
     step: _Natural = 0
     seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
     answered: dict[str, tuple[int, list[str]]] = {}  # power -> step and orders that it last gave
-    drafts: dict[str, list[str]] = {}  # power -> orders that its person has chosen, not given
+    # Power -> orders that its person has chosen and not given, or has taken back.
+    drafts: dict[str, list[str]] = field(name="before", default_factory=dict)
     # HOST, WATCH and every power -> what is in its link; none yet in a session that begins.
     tokens: dict[str, Annotated[str, Meta(pattern="^[\\x00-\\x7f]{16,}$")]] = {}
     opponents: Annotated[list[str], Meta(min_length=1)]  # players of the powers without a person
@@ -59,6 +64,7 @@ class PlayRecord(Struct, kw_only=True):
     draws_after: _Positive | None = None  # first year in which players vote for a draw; None: never
     # Whether it goes on from a phase of a game that was over; else the file does not say.
     tried: bool | UnsetType = UNSET
+    parent: str | UnsetType = UNSET  # name of the file of the game that it was begun from
 
     @property
     def rules(self) -> PressRules | None:
@@ -67,6 +73,53 @@ class PlayRecord(Struct, kw_only=True):
 
 class _Saved(Struct):
     play: PlayRecord
+
+
+class _ListedPhase(Struct):
+    name: str
+
+
+class ListedGame(Struct):
+    """What a list of games says of a file, as far as it is read."""
+
+    map: str
+    phases: Annotated[list[_ListedPhase], Meta(min_length=1)]
+    play: PlayRecord
+
+    def entry(self, file: Path) -> dict:
+        play, last = self.play, self.phases[-1].name
+        own = [power for power, seat in (play.seats or {}).items() if seat.kind == HOST]
+        return {
+            "file": file.name,
+            "map": self.map,
+            "phase": phase_title(last),
+            "powers": own,
+            "begun": play.seats is not None,
+            "over": last == COMPLETED,
+            "parent": play.parent or "",
+            "token": play.tokens.get(HOST, ""),
+            "time": int(file.stat().st_mtime),
+        }
+
+
+@lru_cache(maxsize=1000)
+def _listed(file: Path, changed: int) -> ListedGame | None:
+    """`changed` is when, since the answer is kept until then."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=ListedGame)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None  # no game that people play
+
+
+def games_in(folder: Path) -> dict[Path, ListedGame]:
+    """Return the games that people have played in a folder, those that changed last first."""
+    changed = {}
+    for file in folder.glob("*.jsonl"):
+        with contextlib.suppress(OSError):
+            changed[file] = file.stat().st_mtime_ns
+    newest = sorted(changed, key=changed.get, reverse=True)
+    listed = {file: _listed(file, changed[file]) for file in newest}
+    return {file: game for file, game in listed.items() if game is not None}
 
 
 def rebuild(

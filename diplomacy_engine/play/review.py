@@ -44,6 +44,7 @@ class Outlook(NamedTuple):
     games: int  # that a policy has played on from a position, for all powers
     won: int  # of them by the power outright, or by its team
     centers: float  # that the power had at their ends, on average
+    error: float  # standard error of these
 
 
 def outlook(
@@ -81,7 +82,9 @@ def outlook(
         left_out, fixed = [], {}
     outcomes, team = games.outcomes(), games.board.team
     won = (outcomes.winner != NONE)[:, None] & outcomes.winners(team)
-    figures = zip(game.powers, won.sum(0).tolist(), outcomes.centers.mean(0).tolist())
+    errors = outcomes.centers.std(0, ddof=1) / np.sqrt(GAMES)
+    means = outcomes.centers.mean(0).tolist()
+    figures = zip(game.powers, won.sum(0).tolist(), means, errors.tolist())
     return {power: Outlook(GAMES, *row) for power, *row in figures}
 
 

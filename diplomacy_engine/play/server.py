@@ -19,6 +19,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
@@ -30,7 +31,7 @@ from ..pictures.page import map_facts, web_file
 from ..records import convert, parse_json
 from ..rules.notation import order_texts
 from . import view
-from .file import HOST
+from .file import HOST, games_in
 from .session import PlaySession, Viewer
 from .state import PlayError
 
@@ -86,8 +87,16 @@ class PlayServer(socketserver.ThreadingTCPServer):
     allow_reuse_address = sys.platform != "win32"
     request_queue_size = 64
 
-    def __init__(self, session: PlaySession, host: str = "127.0.0.1", port: int = 8000):
-        self.session, self.host = session, host
+    def __init__(
+        self,
+        session: PlaySession,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        reopen: Callable[[Path], PlaySession] | None = None,
+    ):
+        """`reopen` opens the game of a file once somebody comes with a link to it."""
+        self.session, self.host, self._reopen = session, host, reopen
+        self._opening = threading.Lock()
         self.shown = threading.Event()  # a board
         self._room = threading.Semaphore(MAX_CONNECTIONS)
         try:
@@ -109,9 +118,17 @@ class PlayServer(socketserver.ThreadingTCPServer):
         return f"http://{shown}:{self.server_address[1]}/"
 
     def session_of(self, token: str) -> PlaySession | None:
-        """Return the game, or the sandbox begun from it, that a token is of."""
-        sessions = [self.session, *self.session.sandboxes]
-        return next((one for one in sessions if one.owner(token) is not None), None)
+        """Return the game that a token is of: an open one, or of a file beside the first's."""
+        sessions = [self.session, *self.session.opened]
+        found = next((one for one in sessions if one.owner(token) is not None), None)
+        if found is not None or self._reopen is None:
+            return found
+        for file, game in games_in(self.session.file.parent).items():
+            if token and token in game.play.tokens.values():
+                with self._opening:
+                    opened = [one for one in self.session.opened if one.file == file]
+                    return opened[0] if opened else self.session.open(self._reopen(file))
+        return None
 
     def link(self, viewer_name: str) -> str:
         """Return the link of the host, a power or a watcher; its token never leaves the browser's
@@ -157,8 +174,9 @@ def _paste(session: PlaySession, viewer: Viewer, text: str) -> dict:
     return view.game_view(session, viewer) | {"notes": notes}
 
 
-def _sandbox(session: PlaySession, viewer: Viewer, phase: int | None) -> dict:
-    return {"token": session.sandbox(viewer, phase).tokens[HOST]}
+def _link(begin: Callable) -> Callable:
+    """Return what answers with the host's link to the session that `begin` returns."""
+    return lambda *values: {"token": begin(*values).tokens[HOST]}
 
 
 def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) -> dict:
@@ -205,6 +223,7 @@ READS: dict[str, Callable] = {
         game, viewer, query.phase, bool(query.moving)
     ),
     "/api/review": lambda game, viewer, _: view.review_view(game, viewer),
+    "/api/games": lambda game, viewer, _: game.games(viewer),
     "/api/saved": lambda game, viewer, _: game.saved_game(viewer),
     "/api/past": lambda game, *_: view.past_view(game),
     "/api/map": lambda game, *_: map_facts(drawing_of(game.game.map)),
@@ -224,9 +243,9 @@ ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
         },
     ),
     "/api/another": (PlaySession.new_game, {}),
-    "/api/try": (PlaySession.try_from, {"phase": int, "power": str}),
+    "/api/try": (_link(PlaySession.try_from), {"phase": int, "power": str}),
     "/api/paste": (_paste, {"text": str}),
-    "/api/sandbox": (_sandbox, {"phase": Annotated[int, Meta(ge=0)] | None}),
+    "/api/sandbox": (_link(PlaySession.sandbox), {"phase": Annotated[int, Meta(ge=0)] | None}),
     "/api/seats": (PlaySession.choose_seats, {"seats": dict[str, str], "begin": bool}),
     "/api/review": (PlaySession.review, {}),
     "/api/orders": (PlaySession.submit, {"step": int, "orders": _Orders}),
@@ -285,7 +304,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _told(self, error: UserError) -> bytes:
         """Return what went wrong; of the game's file only the name, as guests see it too."""
         session, text = self.server.session, str(error)
-        for file in (session.file, *(one.file for one in session.sandboxes)):
+        for file in (session.file, *(one.file for one in session.opened)):
             for path in (os.path.realpath(file), str(file)):
                 text = text.replace(path, file.name)
         return _error(text)

@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count, cycle
+from itertools import count, cycle, islice
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -31,7 +31,18 @@ from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from ..textgame.game import Game
 from ..textgame.saved_game import EVERYONE
-from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, PressRecord, Seat, pasted_game, rebuild
+from .file import (
+    GUEST,
+    HOST,
+    PLAYER,
+    WATCH,
+    PlayRecord,
+    PressRecord,
+    Seat,
+    games_in,
+    pasted_game,
+    rebuild,
+)
 from .review import Outlook, ReviewJob, begin_review, judging_policy, outlook
 from .state import PlayError, SessionState
 from .talk import players_talk
@@ -39,7 +50,8 @@ from .talk import players_talk
 PERSON = "a person"  # in a saved game, who had a person's seat
 MIXED = "mixed"  # as a player's name: one of those of the map's mixed table, drawn by the seed
 QUICK_BOTS = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "dumbbot-deepdip")
-MOST_SANDBOXES = 20  # that are open at a time
+MOST_LISTED = 50  # games
+MOST_OPEN = 20  # sessions besides the first at a time
 MAX_IDLE = 10  # phases played at most while people who are not eliminated can only wait
 
 
@@ -73,7 +85,7 @@ class PlaySession:
 
     `record` is the key `play` of the file, to go on with a session; without tokens one begins, in a
     game with the same press. `drawn` says who opponents really are, once the game is over.
-    `sandboxes` are those begun from it.
+    `opened` are the other sessions of its server: begun from it, or from their files.
     """
 
     def __init__(
@@ -90,10 +102,11 @@ class PlaySession:
         says where a saved game puts its person among the members that `draw` draws by a seed."""
         self.file = self._first = Path(file)
         self.press, self._draw, self.drawn = record.rules, draw, draw(record.seed)
-        self.sandboxes: list[PlaySession] = []
+        self.opened: list[PlaySession] = []
         self._rank, self._standing = rank, None
         self.maps, self._new_game = list(choices.maps), choices.new_game
-        self._load, self._offered, self._mixed = load, choices.offered, choices.mixed
+        self._load, self._choices = load, choices
+        self._offered, self._mixed = choices.offered, choices.mixed
         self._chosen: dict[str, str] = {}  # what the host last chose for the powers
         self.lock, self._loading = threading.RLock(), threading.RLock()
         self.revision = 0  # grows with every change
@@ -278,7 +291,10 @@ class PlaySession:
             game = Game(self.game.map, self.game.max_years)
             game.draw_votes = self.game.draw_votes
             after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
-            record = replace(self.record, seed=(self.record.seed + 1) % 2**62, tried=UNSET)
+            seed = (self.record.seed + 1) % 2**62
+            record = replace(self.record, seed=seed, tried=UNSET, parent=UNSET)
+            # The links lead to the new game from now on; the old one gets others.
+            self._commit(self.now, replace(self.record, tokens=_new_tokens(self.game)))
             self._chosen = self._chosen or self._as_chosen()
             self._commit(after, record, self._unused_file())
             self.trouble, self._standing = "", None
@@ -302,7 +318,7 @@ class PlaySession:
 
     def sandbox(self, viewer: Viewer, phase: int | None) -> "PlaySession":
         """Return a session of its own that goes on from a phase, all of whose orders its host
-        gives; None: from now. It is among `sandboxes`, of which the oldest make room."""
+        gives; None: from now."""
         with self.lock:
             if not viewer.host:
                 self._seat(viewer)
@@ -312,18 +328,26 @@ class PlaySession:
             last = last if phase is None else min(phase, last)
             game = rebuild(self.game, last, concessions=False)
             game.draw_votes = False
-            record = PlayRecord(
-                opponents=self.record.opponents,
-                seats=dict.fromkeys(game.powers, Seat(HOST)),
-                hint=self.record.hint,
-                seed=self.record.seed,
-            )
-            choices = Choices(lambda name, _: self._offered(name, False), self._mixed)
-            opened = PlaySession(game, self._unused_file("-sandbox"), self._load, record, choices)
-            opened.sandboxes = self.sandboxes
-            self.sandboxes.append(opened)
-            del self.sandboxes[:-MOST_SANDBOXES]
-            return opened
+            seats = dict.fromkeys(game.powers, Seat(HOST))
+            return self._branch("-sandbox", game, seats, press=None, draws_after=None, tried=True)
+
+    def _branch(self, kind: str, game: Game, seats: Mapping[str, Seat], **more) -> "PlaySession":
+        """Return a session of its own that was begun from this one, with `more` in its record."""
+        record = replace(
+            self.record, tokens={}, seats=seats, answered={}, drafts={}, parent=self.file.name, **more
+        )
+        file = self._unused_file(kind)
+        return self.open(
+            PlaySession(game, file, self._load, record, self._choices, self._draw, self._rank)
+        )
+
+    def open(self, other: "PlaySession") -> "PlaySession":
+        """Take another session into those that are open; the oldest make room. Their links open
+        them again."""
+        other.opened = self.opened
+        self.opened.append(other)
+        del self.opened[:-MOST_OPEN]
+        return other
 
     def paste(self, viewer: Viewer, text: str) -> list[str]:
         """Begin from a pasted position or game; return what does not agree with our rules."""
@@ -586,28 +610,42 @@ class PlaySession:
                 )
                 self.revision += 1
 
-    def try_from(self, viewer: Viewer, phase: int, power: str) -> None:
-        """Once a game is over, begin another from one of its phases: the host plays one power, and
-        players all others, each its own as far as there are any."""
+    def try_from(self, viewer: Viewer, phase: int, power: str) -> "PlaySession":
+        """Return a session that goes on from a phase of a game that can be reviewed: the host plays
+        one power, and players all others, each its own as far as there are any."""
         with self.lock:
             self._check_host(viewer)
-            self._check_over()
+            if self.now.seats is not None:
+                self._check_over()
             _check_one_of(power, self.game.powers, "powers of this map")
             _check_one_of(phase, range(len(self.game.history)), "phases of this game")
-            others, usual = self.now.seats or {}, [*self.pool, *self.choices.values()][0]
-            seats = {
-                name: seat if seat.kind == PLAYER else Seat(PLAYER, usual)
-                for name, seat in others.items()
-            } | {power: Seat(HOST)}
-            after = SessionState(rebuild(self.game, phase, press=self.press), seats)
-            after.step = self.now.step + 1
-            for name in after.players():
-                self._player(name)
-            self._begin_phase(after)
+            sitting, usual = self.now.seats or {}, [*self.pool, *self.choices.values()][0]
+            others = {
+                name: sitting[name] if name in sitting and sitting[name].kind == PLAYER else None
+                for name in self.game.powers
+            }
+            seats = {name: seat or Seat(PLAYER, usual) for name, seat in others.items()}
             # With the same seed, by which members are drawn: steps go on, so that draws differ.
-            self._commit(after, replace(self.record, tried=True), self._unused_file())
-            self.trouble = ""
-            self._go_on()
+            return self._branch(
+                "-try",
+                rebuild(self.game, phase, press=self.press),
+                seats | {power: Seat(HOST)},
+                step=self.now.step + 1,
+                tried=True,
+            )
+
+    def parent_token(self) -> str:
+        """Return the host's link to the game that this one was begun from; empty: there is none."""
+        game = self.record.parent and games_in(self.file.parent).get(
+            self.file.with_name(self.record.parent)
+        )
+        return game.play.tokens.get(HOST, "") if game else ""
+
+    def games(self, viewer: Viewer) -> list[dict]:
+        """Return the host's games, those that changed last first."""
+        self._check_host(viewer)
+        games = games_in(self.file.parent).items()
+        return [game.entry(file) for file, game in islice(games, MOST_LISTED)]
 
     def _check_host(self, viewer: Viewer) -> None:
         if not viewer.host:

@@ -203,6 +203,7 @@ def game_view(session: PlaySession, viewer: Viewer, phase: str | None = None) ->
                 "settings": settings_view(session),
                 "maps": session.maps,
                 "file": str(session.file),
+                "parent": session.parent_token(),
                 "links": {name: session.tokens[name] for name in (*guests, WATCH)},
             }
         return view

@@ -132,19 +132,19 @@ def test_every_route(tmp_path):
         revision = ask("/api/game")["revision"]
         same = {"revision": revision, "unchanged": True}
         assert ask(f"/api/game?since={revision}") == same and len(ask("/api/past")) == 1
-        assert b"PNG" in base64.b64decode(ask("/api/picture?phase=0")["data"])[:8]
+        assert b"PNG" in base64.b64decode(ask("/api/picture?phase=S1901M")["data"])[:8]
         assert base64.b64decode(ask("/api/picture?moving=1")["data"])[:3] == b"GIF"
         found = ask("/api/saved", who="watch")
         assert Game.from_saved_game(found).phase == "F1901M" and "play" not in found
         token = ask("/api/sandbox", {"phase": 0})["token"]
         assert server.session_of(token).now.is_sandbox
-        view = ask("/api/back", {"step": 1})
-        assert view["phase"] == "S1901M" and view["step"] == 2
-        assert ask("/api/vote", {"step": 2, "draw": True})["votes"]["mine"] is True
-        assert ask("/api/concede", {"step": 2})["can_concede"] is False
+        view = ask("/api/back", {"step": 2})
+        assert view["phases"] == ["S1901M"] and view["step"] == 3
+        assert ask("/api/vote", {"step": 3, "draw": True})["votes"]["mine"] is True
+        assert ask("/api/concede", {"step": 3})["can_concede"] is False
         routes = {("GET", path) for path in READS} | {("POST", path) for path in ACTIONS}
         left = {("POST", f"/api/{name}") for name in ("let", "next", "another", "try")}
-        left |= {("GET", "/api/hint"), ("POST", "/api/outlook"), ("GET", "/api/review")}
+        left |= {("GET", "/api/hint"), ("POST", "/api/outlook"), ("GET", "/api/review"), ("POST", "/api/review")}
         assert routes - asked == left
 
 
@@ -249,7 +249,7 @@ def test_what_is_not_ones_own_to_do_is_forbidden_and_what_is_late_refused(lastin
         ("/api/orders", ORDERS, "watch"),
         ("/api/offer", OFFER, "watch"),
         ("/api/back", ORDERS, "RUSSIA"),
-        ("/api/seats", {"seats": {}}, "RUSSIA"),
+        ("/api/seats", {"seats": {}, "begin": True}, "RUSSIA"),
     ):
         refusal(request(lasting_server, "POST", path, body, who=who), 403)
     words = refusal(request(lasting_server, "POST", "/api/vote", {"step": 3, "draw": True}), 409)
@@ -268,7 +268,7 @@ def test_guests_and_watchers_see_no_paths(tmp_path):
     session.trouble = f"{names[0]} could not give orders: no {names[0]}"
     with serving(session) as server:
         for who in ("watch", "ITALY"):
-            for path in ("/api/game", "/api/saved", "/api/waiting", "/api/board"):
+            for path in ("/api/game", "/api/saved", "/api/waiting"):
                 status, answer = request(server, "GET", path, who=who)
                 text = json.dumps(answer)
                 assert status == 200
@@ -288,7 +288,7 @@ def test_guests_and_watchers_see_no_paths(tmp_path):
     "status, method, path, body, headers",
     [
         *read_table(__file__, "malformed_requests"),
-        (400, "GET", "/api/board?phase=" + "9" * 400, None, {}),
+        (400, "GET", "/api/game?since=" + "9" * 400, None, {}),
         (400, "GET", "/api/game?" + "&".join(f"a{n}=1" for n in range(99)), None, {}),
         (400, "POST", "/api/orders", b"", {}),
         (400, "POST", "/api/orders", b"[" * 50_000, {}),

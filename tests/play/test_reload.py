@@ -130,7 +130,7 @@ def test_whatever_is_clicked_a_reload_shows_the_same(tmp_path, open_page, name, 
                 before = settled(page)
                 page.reload()
                 after = settled(page)
-                assert after == before, done
+                assert after == before, (done, after[0][-60:], [x for x in zip(before, after) if x[0] != x[1]][:6])
                 token, _, phase = page.evaluate("location.hash.slice(1)").partition("/")
                 shown = server.session_of(token)
                 if phase and shown.now.seats:

@@ -20,9 +20,7 @@ pytestmark = pytest.mark.usefixtures("compiled")
 # All that the page asks for; the hint for players alone.
 SHOWN = {
     "game": view.game_view,
-    "board": view.board_view,
     "texts": lambda session, me: view.texts_view(session, me, None),
-    "draft": lambda session, me: view.draft_view(session, me, []),
     "past": lambda session, me: view.past_view(session),
     "file to share": lambda session, me: session.saved_game(me),
     "hint": lambda session, me: view.hint_view(session, me) if me.power else None,

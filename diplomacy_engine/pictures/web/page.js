@@ -2,7 +2,8 @@
 // of centers, the legend. A page of one file has it all in one script, so names are unique.
 
 const SVG = "http://www.w3.org/2000/svg";
-const LEGIBLE = 10; // pixels; smaller names are not shown
+const LEGIBLE = 10; // pixels; smaller names are written as large, if the board has room
+const LEAST = 6; // pixels; names that would be smaller are not shown
 const TALL = 14; // pixels; names do not grow beyond it when the board does
 const PHONE = 560; // pixels; no wider board begins as large as a part of it
 const MARGIN = 20; // pixels between what is marked and the choices for a unit
@@ -464,8 +465,8 @@ export class Board {
     this.frame.classList.toggle("full", full);
     this.frame.style.setProperty("--scale", scale);
     const size = this.labelSize() * scale;
-    this.frame.style.setProperty("--names", Math.min(1, TALL / size));
-    this.frame.classList.toggle("far", size < LEGIBLE);
+    this.frame.style.setProperty("--names", Math.min(Math.max(1, LEGIBLE / size), TALL / size));
+    this.frame.classList.toggle("far", size < LEAST);
     this.putNames();
   }
 
@@ -795,8 +796,9 @@ export class Chart {
 
   // text: the SVG; sides: its left, right and width; count: of phases.
   set(text, sides, count) {
+    Object.assign(this, { sides, count }); // where nothing changes, one more phase looks the same
     if (this.text === text) return;
-    Object.assign(this, { text, sides, count, svg: picture(text) });
+    Object.assign(this, { text, svg: picture(text) });
     this.cursor = drawn("path", { class: "victory cursor" });
     this.svg.append(this.cursor);
     this.place.replaceChildren(this.svg);

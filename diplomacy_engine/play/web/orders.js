@@ -1,6 +1,6 @@
 // Choosing orders: by clicks on the board, or from lists.
 
-import { $, h, lock, nice, percent, sentence, swatch } from "/page.js";
+import { $, counted, h, lock, nice, percent, sentence, swatch } from "/page.js";
 
 // An offer that is being made up: peace; order of the helper -> how it helps; province -> who keeps
 // out of it.
@@ -671,28 +671,29 @@ export class OrderPanel {
         : won === games
           ? `above ${percent(1 - 1 / games)}`
           : `about ${percent(won / games)}`;
-    const both = (told) =>
-      yours ? `your orders ${told(yours)}, these ${told(these)}` : told(these);
-    const chance = these
-      ? `Chance of a solo: ${both(share)}. ` +
-        `Centers at the end: ${both(({ centers }) => `about ${Math.round(centers)}`)}.`
-      : "Playing on from here…";
-    const told = ({ won, centers }) =>
+    const told = (one) =>
+      `chance of a solo ${share(one)}, about ${counted(Math.round(one.centers), "center")} at the end`;
+    const chance = !these
+      ? "Playing on from here…"
+      : !yours
+        ? sentence(told(these))
+        : `${verdict(these, yours)} These: ${told(these)}. Yours: ${told(yours)}.`;
+    const result = ({ won, centers }) =>
       `${who} won ${won} (${this.view.victory} centers win), ` +
       `and ended with ${centers.toFixed(1)} centers on average`;
     const what =
       these &&
       h(
         "details",
-        { id: "what" },
+        { id: "what", open: cursor.open.what },
         h("summary", {}, "What are these numbers?"),
         h(
           "p",
           {},
-          `The players of this table, with the policy in your place, have played ${these.games} ` +
-            `games from here after these orders: ${told(these)}.` +
-            (yours ? ` After those you had chosen: ${told(yours)}.` : "") +
-            " So few games can differ by chance.",
+          `The players of this table, with the one that gives hints in your place, have played ` +
+            `${these.games} games from here after these orders: ${result(these)}.` +
+            (yours ? ` After yours: ${result(yours)}.` : "") +
+            " So few games can differ by chance: a difference is clear from twice its error on.",
         ),
       );
     return h(
@@ -704,7 +705,7 @@ export class OrderPanel {
         {},
         tried
           ? "Its first thought, without looking ahead"
-          : `What the policy would order as ${who}`,
+          : `What a strong player would order as ${who}`,
       ),
       h("ul", {}, ...items),
       h("p", { id: "expects" }, chance),
@@ -713,9 +714,7 @@ export class OrderPanel {
         "button",
         {
           id: "fill",
-          title:
-            "Each percentage assumes the likeliest orders of the units that the policy " +
-            "decides on before",
+          title: "A percentage says how often the player that gives hints would order this",
           onclick: () => this.take(hint.slots.map(({ orders }) => orders[0].text)),
         },
         "Use these orders",
@@ -778,13 +777,13 @@ export class OrderPanel {
         "p",
         { class: "quiet" },
         (compared
-          ? "Each number is the average reward that follows, seen one phase ahead."
+          ? "Each number is what it expects to gain, seen one phase ahead."
           : "It found only these orders, so it had nothing to compare.") +
           " Click a line to use its orders.",
       ),
       h(
         "details",
-        {},
+        { id: "expects-of-others", open: cursor.open["expects-of-others"] },
         h("summary", {}, "What it expects the others to order"),
         h("ul", { id: "expected" }, ...answers),
       ),
@@ -806,6 +805,16 @@ export class OrderPanel {
   hinted({ slots }) {
     return slots.map(({ orders }) => orders[0].text).filter((text) => text !== "WAIVE");
   }
+}
+
+// Which of two outlooks is better, if games show it beyond twice the error of a difference.
+function verdict(these, yours) {
+  const variance = ({ won, games }) => ((won + 0.5) * (games - won + 0.5)) / games;
+  const wins = (these.won - yours.won) / Math.sqrt(variance(these) + variance(yours)),
+    centers = (these.centers - yours.centers) / (Math.hypot(these.error, yours.error) || 0.01),
+    by = Math.abs(wins) > 2 ? wins : centers;
+  if (Math.abs(by) <= 2) return "No clear difference to your orders.";
+  return by > 0 ? "These orders are better than yours." : "Your orders are better than these.";
 }
 
 function offerButton({ text, words }, act) {

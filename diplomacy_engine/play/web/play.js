@@ -310,6 +310,7 @@ function drawParts(view) {
   drawShare(view);
   drawMore(view);
   drawReview(view, at);
+  drawGames(view);
   remember();
 }
 
@@ -545,6 +546,8 @@ function drawContinue(view, at, now) {
   $("foot").replaceChildren(
     h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
   );
+  const alive = view.powers.filter((one) => one.alive && !one.conceded),
+    canTry = view.host && (view.over || !view.started);
   $("panel").replaceChildren(
     h(
       "div",
@@ -554,9 +557,21 @@ function drawContinue(view, at, now) {
       view.said.length
         ? h("div", { id: "said" }, h("h3", {}, "What you said and heard"), spoken(view.said))
         : "",
+      canTry ? h("h3", {}, "Try it from here as") : "",
+      canTry
+        ? h("div", { class: "buttons" }, ...alive.map(({ power }) => tryButton(at, power)))
+        : "",
     ),
   );
 }
+
+const tryButton = (phase, power, words = nice(power)) =>
+  h(
+    "button",
+    { id: `try-${power}`, onclick: () => visitNew("/api/try", { phase, power }) },
+    swatch(power),
+    words,
+  );
 
 // Powers, one's own first, then those that went against it, as orders tell.
 function ownFirst(orders) {
@@ -759,19 +774,23 @@ function drawTools(view) {
         "Tell me",
       ),
     );
-  const game = view.sandbox && sessionStorage.getItem("game");
-  if (view.started && game)
+  if (view.parent)
     tools.push(
-      h("button", { id: "to-game", onclick: () => (location.hash = game) }, "Back to the game"),
+      h("button", { id: "to-game", onclick: () => visit(view.parent) }, "Back to the game"),
     );
-  else if (view.started && !view.sandbox && (view.host || view.you) && !(view.rated && !view.over))
-    tools.push(
-      h(
-        "button",
-        { id: "try", onclick: tryOut, title: "Give everybody's orders from this phase on" },
-        "Try out",
-      ),
-    );
+  if (view.phases.length > 1 || view.started)
+    if (!view.sandbox && (view.host || view.you) && !(view.rated && !view.over))
+      tools.push(
+        h(
+          "button",
+          {
+            id: "try-out",
+            onclick: () => visitNew("/api/sandbox", { phase: view.shown }),
+            title: "Give everybody's orders from this phase on",
+          },
+          "Try out",
+        ),
+      );
   if (view.shown !== null && view.shown + 2 < view.phases.length)
     tools.push(
       h(
@@ -992,6 +1011,64 @@ function drawMore(view) {
   );
 }
 
+// The host's games, each with what was tried from it.
+function drawGames(view) {
+  const place = $("games");
+  if (!view.host) return place.replaceChildren();
+  if (!place.firstChild)
+    place.append(
+      h(
+        "details",
+        { id: "my-games", open: cursor.open["my-games"], ontoggle: () => drawGames(state.view) },
+        h("summary", {}, "Your games"),
+        h("div", { class: "games" }),
+      ),
+    );
+  const wanted = place.firstChild.open || !view.started,
+    games = (wanted && answer("/api/games")) || [],
+    files = new Set(games.map(({ file }) => file)),
+    own = ({ token }) => token === address()[0];
+  if (!view.started) drawLast(games.find((one) => one.begun && !one.over && !own(one)));
+  const item = (game) =>
+    h(
+      "li",
+      {},
+      own(game)
+        ? h("b", {}, `${gameTitle(game)} (this one)`)
+        : h("button", { class: "link", onclick: () => visit(game.token) }, gameTitle(game)),
+      ...tried(game.file),
+    );
+  const tried = (file) => {
+    const trials = games.filter(({ parent }) => parent === file);
+    return trials.length ? [h("ul", {}, ...trials.map(item))] : [];
+  };
+  const first = games.filter(({ begun, parent, token }) => begun && !files.has(parent));
+  place
+    .querySelector(".games")
+    .replaceChildren(
+      first.length ? h("ul", {}, ...first.map(item)) : h("p", { class: "quiet" }, "None yet."),
+    );
+}
+
+function gameTitle({ map, phase, powers, over, time }) {
+  const whose = powers.length === 1 ? ` as ${nice(powers[0])}` : powers.length ? ", sandbox" : "";
+  const when = new Date(1000 * time).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+  return `${map}${whose}, ${over ? "over" : phase.replace(", movement", "")} (${when})`;
+}
+
+// The last game that is not over, to continue it.
+function drawLast(game) {
+  $("last")?.remove();
+  if (game)
+    $("panel").prepend(
+      h(
+        "button",
+        { id: "last", onclick: () => visit(game.token) },
+        `Continue: ${gameTitle(game)}`,
+      ),
+    );
+}
+
 // A notice and a sound when it is one's turn, for who wants them.
 const notice = {
   turn: true, // whether it was one's turn before; the first time says nothing
@@ -1076,13 +1153,7 @@ const review = new Review({
   values,
   go: (number) => bar.jump(number),
   tryIt: ({ number, power }) =>
-    state.view.host
-      ? h(
-          "button",
-          { id: "try", onclick: () => send("/api/try", { phase: number, power }) },
-          "Try it from here",
-        )
-      : null,
+    state.view.host ? tryButton(number, power, "Try it from here") : null,
 });
 Object.assign(review, cursor.judged);
 const panel = new OrderPanel({
@@ -1098,12 +1169,14 @@ const panel = new OrderPanel({
   outlook,
 });
 
-// Go on from the phase looked at in a sandbox, whose page leads back.
-async function tryOut() {
+// Go to another game by the token in its link; the browser's way back leads here again.
+function visit(token) {
+  location.hash = token;
+}
+
+async function visitNew(path, body) {
   try {
-    const { token } = await ask("/api/sandbox", { phase: state.shown });
-    sessionStorage.setItem("game", location.hash);
-    location.hash = token;
+    visit((await ask(path, body)).token);
   } catch (error) {
     say(sentence(error.message), true);
   }

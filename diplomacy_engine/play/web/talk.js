@@ -52,7 +52,7 @@ export class TalkPanel {
   pick() {
     // On a phone it is far up.
     document.getElementById("board").scrollIntoView({ block: "nearest" });
-    this.say("Click the province to close.");
+    this.say("Click the province that you both keep out of.");
   }
 
   picked(province) {
@@ -379,7 +379,7 @@ export class TalkPanel {
       "select",
       {
         id: "close-list",
-        "aria-label": "Province to close",
+        "aria-label": "Province to keep out of",
         onchange: () => this.close(pick.value),
       },
       h("option", { value: "" }, "or from the list…"),
