@@ -334,7 +334,13 @@ class PlaySession:
     def _branch(self, kind: str, game: Game, seats: Mapping[str, Seat], **more) -> "PlaySession":
         """Return a session of its own that was begun from this one, with `more` in its record."""
         record = replace(
-            self.record, tokens={}, seats=seats, answered={}, drafts={}, parent=self.file.name, **more
+            self.record,
+            tokens={},
+            seats=seats,
+            answered={},
+            drafts={},
+            parent=self.file.name,
+            **more,
         )
         file = self._unused_file(kind)
         return self.open(

@@ -144,7 +144,12 @@ def test_every_route(tmp_path):
         assert ask("/api/concede", {"step": 3})["can_concede"] is False
         routes = {("GET", path) for path in READS} | {("POST", path) for path in ACTIONS}
         left = {("POST", f"/api/{name}") for name in ("let", "next", "another", "try")}
-        left |= {("GET", "/api/hint"), ("POST", "/api/outlook"), ("GET", "/api/review"), ("POST", "/api/review")}
+        left |= {
+            ("GET", "/api/hint"),
+            ("POST", "/api/outlook"),
+            ("GET", "/api/review"),
+            ("POST", "/api/review"),
+        }
         assert routes - asked == left
 
 

@@ -304,7 +304,7 @@ def test_texts_of_a_phase_can_be_pasted(tmp_path, name):
         texts = texts_view(session, viewer(session), state["name"])
         found = {kind: pasted_game(text, game.map, 6, None)[0] for kind, text in texts.items()}
         assert _core(found["position"].to_state()) == _core(state), texts["position"]
-        if not after["name"] == "COMPLETED":
+        if after["name"] != "COMPLETED":
             assert _core(found["orders"].to_state())[:3] == _core(after)[:3], texts["orders"]
 
 

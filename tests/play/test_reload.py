@@ -37,11 +37,13 @@ DO = f"""(draws) => {{
 SEEN = """() => {
     const seen = (node) => {
         if (node.nodeType === 3) return node.data;
-        if (node.nodeType !== 1 || node.matches("#say, [role=status], [role=alert], script")) return "";
-        const names = [...node.getAttributeNames()].filter((name) => !/style|class/.test(name)).sort();
+        if (node.nodeType !== 1 || node.matches("#say, [role=status], [role=alert], script"))
+            return "";
+        const names = node.getAttributeNames().filter((one) => !/style|class/.test(one)).sort();
         const attributes = [...names.map((name) => `${name}="${node.getAttribute(name)}"`),
             ...[...node.classList].sort()].join(" ");
-        return `\\n<${node.tagName.toLowerCase()} ${attributes}>${[...node.childNodes].map(seen).join("")}`;
+        const inside = [...node.childNodes].map(seen).join("");
+        return `\\n<${node.tagName.toLowerCase()} ${attributes}>${inside}`;
     };
     return location.hash + document.title + seen(document.body);
 }"""
@@ -130,7 +132,8 @@ def test_whatever_is_clicked_a_reload_shows_the_same(tmp_path, open_page, name, 
                 before = settled(page)
                 page.reload()
                 after = settled(page)
-                assert after == before, (done, after[0][-60:], [x for x in zip(before, after) if x[0] != x[1]][:6])
+                changed = [pair for pair in zip(before, after) if pair[0] != pair[1]]
+                assert after == before, (done, after[0], changed[:5])
                 token, _, phase = page.evaluate("location.hash.slice(1)").partition("/")
                 shown = server.session_of(token)
                 if phase and shown.now.seats:
