@@ -419,6 +419,7 @@ function drawSetup(view) {
       ...options(),
     ),
   );
+  const typing = document.activeElement; // in a field that goes on being typed in
   $("choosing").replaceChildren(
     maps.length > 1
       ? row("map", ["Map"], map, chooseMap, ...maps.map((name) => h("option", {}, name)))
@@ -456,6 +457,7 @@ function drawSetup(view) {
     settingsForm(view),
     h("p", { class: "quiet" }, "If you choose no power, you watch. Each guest gets a link."),
   );
+  if (typing.type === "number" && $(typing.id)) $(typing.id).value = typing.value;
 }
 
 function settingsForm(view) {
