@@ -120,9 +120,9 @@ class PlayServer(socketserver.ThreadingTCPServer):
     def session_of(self, token: str) -> PlaySession | None:
         """Return the game that a token is of: an open one, or of a file beside the first's."""
         sessions = [self.session, *self.session.opened]
-        found = next((one for one in sessions if one.owner(token) is not None), None)
-        if found is not None or self._reopen is None:
-            return found
+        session = next((one for one in sessions if one.owner(token) is not None), None)
+        if session is not None or self._reopen is None:
+            return session
         for file, game in games_in(self.session.file.parent).items():
             if token and token in game.play.tokens.values():
                 with self._opening:

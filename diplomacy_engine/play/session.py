@@ -333,15 +333,8 @@ class PlaySession:
 
     def _branch(self, kind: str, game: Game, seats: Mapping[str, Seat], **more) -> "PlaySession":
         """Return a session of its own that was begun from this one, with `more` in its record."""
-        record = replace(
-            self.record,
-            tokens={},
-            seats=seats,
-            answered={},
-            drafts={},
-            parent=self.file.name,
-            **more,
-        )
+        begun = {"tokens": {}, "answered": {}, "drafts": {}, "step": 0, "seats": seats}
+        record = replace(self.record, **begun | more, parent=self.file.name)
         file = self._unused_file(kind)
         return self.open(
             PlaySession(game, file, self._load, record, self._choices, self._draw, self._rank)

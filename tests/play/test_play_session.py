@@ -256,9 +256,11 @@ def test_settings_and_another_game(file):
     while not session.game.is_over:
         session.go_on(viewer(session), session.now.step)
     refused("forbidden", session.new_game, viewer(session, "watch"))
-    old, tokens, step = file.read_bytes(), session.tokens, session.now.step
+    old, tokens, step = session.game.to_saved_game(), session.tokens, session.now.step
     session.new_game(viewer(session))
-    assert file.read_bytes() == old and session.file.name == "game-2.jsonl"
+    kept = reopened(file, load)
+    assert kept.game.to_saved_game() == old and session.file.name == "game-2.jsonl"
+    assert not {*kept.tokens.values()} & {*tokens.values()}, "it is still to be had"
     assert session.now.seats is None and session.now.step > step and session.tokens == tokens
     again, record = read_session(session.file)
     assert (again.max_years, again.draw_votes, again.press) == (1, True, "mutual")
@@ -282,9 +284,12 @@ def test_a_game_is_tried_again_from_one_of_its_phases(tmp_path):
         with pytest.raises(PlayError, match="not one of"):
             session.try_from(host, phase, power)
     phase = session.game.history[1]["name"]
-    session.try_from(host, 1, "ITALY")
-    assert session.game.phase == phase and session.file.name == "a-2.jsonl"
-    assert session.now.powers_of(HOST) == ["ITALY"] and len(session.now.players()) == 1
+    tried = session.try_from(host, 1, "ITALY")
+    assert tried.game.phase == phase and tried.file.name == "a-try-2.jsonl"
+    assert tried.now.powers_of(HOST) == ["ITALY"] and len(tried.now.players()) == 1
+    assert session.game.is_over and tried.parent_token() == session.tokens[HOST]
+    entries = {one["file"]: one for one in session.games(host)}
+    assert entries["a-try-2.jsonl"]["parent"] == "a.jsonl" and entries["a.jsonl"]["over"]
 
 
 @pytest.mark.parametrize("name", ["small", "standard"])
@@ -329,8 +334,8 @@ def test_nobody_votes_for_who_has_conceded_where_a_game_is_tried_again(file):
     session.concede(viewer(session, "ITALY"), 0)
     while not session.game.is_over:
         session.submit(viewer(session), session.now.step, [])
-    session.try_from(viewer(session), 1, "ENGLAND")
-    assert session.game.phase == "F1901M" and session.game.votes == ["RUSSIA"]
+    tried = session.try_from(viewer(session), 1, "ENGLAND")
+    assert tried.game.phase == "F1901M" and tried.game.votes == ["RUSSIA"]
 
 
 def test_orders_chosen_in_a_sandbox_are_kept(file):
@@ -592,8 +597,9 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
     while not session.game.is_over:
         session.go_on(viewer(session), session.now.step)
     assert game_view(session, viewer(session))["rank"] == "rank of latest-1"
-    session.try_from(viewer(session), 0, "ENGLAND")
-    session = PlaySession(session.game, file, load, read_session(session.file)[1], draw=drawn_at)
+    session = session.try_from(viewer(session), 0, "ENGLAND")
+    game, record = read_session(session.file)
+    session = PlaySession(game, session.file, load, record, draw=drawn_at)
     view = game_view(session, viewer(session))
     assert view["can_hint"] and not view["rated"], "a game that is tried again, also resumed"
     session.submit(viewer(session), session.now.step, [])
@@ -618,8 +624,9 @@ def test_a_sandbox_goes_on_from_any_phase_and_leaves_the_game_as_it_is(file):
         assert opened.game.phase == name and opened.now.is_sandbox
         assert not set(opened.tokens.values()) & set(session.tokens.values())
     opened.let_order(viewer(opened), 0, "hold", ["ENGLAND", "RUSSIA"])
-    assert opened.game.phase == "W1901A" and len(session.sandboxes) == 3
+    assert opened.game.phase == "W1901A" and len(session.opened) == 3
     assert file.read_text() == before and session.game.phase == "F1901M"
+    assert opened.parent_token() == session.tokens[HOST]
     refused("forbidden", session.sandbox, viewer(session, "watch"), None)
 
 
@@ -664,7 +671,7 @@ def test_an_outlook_plays_on_beside_the_game():
     before = game.to_saved_game()
     alone = dict.fromkeys(game.powers, Thinker())
     found = outlook(game, alone)
-    assert found["RUSSIA"] == (32, 32, 8.0) and found["ENGLAND"] == (32, 0, 1.0)
+    assert found == {"ENGLAND": (32, 0, 1.0, 0.0), "RUSSIA": (32, 32, 8.0, 0.0)}
     assert outlook(game, dict.fromkeys(game.powers, player))["RUSSIA"].won < 32
     assert outlook(game, alone | {"RUSSIA": player})["RUSSIA"].won < 32
     assert outlook(game, alone, orders={"RUSSIA": ["A BUD - GAL"]})["RUSSIA"].centers == 7

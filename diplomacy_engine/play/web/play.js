@@ -1065,7 +1065,7 @@ function drawLast(game) {
     $("panel").prepend(
       h(
         "button",
-        { id: "last", onclick: () => visit(game.token) },
+        { id: "last", class: "main", onclick: () => visit(game.token) },
         `Continue: ${gameTitle(game)}`,
       ),
     );
