@@ -671,7 +671,7 @@ def test_an_outlook_plays_on_beside_the_game():
     before = game.to_saved_game()
     alone = dict.fromkeys(game.powers, Thinker())
     found = outlook(game, alone)
-    assert found == {"ENGLAND": (32, 0, 1.0, 0.0), "RUSSIA": (32, 32, 8.0, 0.0)}
+    assert found["RUSSIA"] == (32, 32, 8.0, 0.0) and found["ENGLAND"] == (32, 0, 1.0, 0.0)
     assert outlook(game, dict.fromkeys(game.powers, player))["RUSSIA"].won < 32
     assert outlook(game, alone | {"RUSSIA": player})["RUSSIA"].won < 32
     assert outlook(game, alone, orders={"RUSSIA": ["A BUD - GAL"]})["RUSSIA"].centers == 7

@@ -1060,12 +1060,12 @@ function gameTitle({ map, phase, powers, over, time }) {
 
 // The last game that is not over, to continue it.
 function drawLast(game) {
-  $("last")?.remove();
+  $("go-on")?.remove();
   if (game)
     $("panel").prepend(
       h(
         "button",
-        { id: "last", class: "main", onclick: () => visit(game.token) },
+        { id: "go-on", class: "main", onclick: () => visit(game.token) },
         `Continue: ${gameTitle(game)}`,
       ),
     );
