@@ -31,6 +31,7 @@ const address = () => location.hash.slice(1).split("/"); // the token, and the p
 const [token] = address();
 const state = {
   view: null,
+  asked: "", // of which phase and power it is
   about: "", // what the answers are about
   answers: new Map(), // questions about this step -> what the server has answered
   reviewed: null, // as much of the review as there is yet
@@ -105,7 +106,9 @@ async function send(path, body) {
     await inTurn(async () => {
       for (let attempt = 0; ; attempt++) {
         try {
-          await take(await ask(path, content, you));
+          const view = await ask(path, content, you);
+          state.asked = "";
+          await take(view);
           return connected();
         } catch (error) {
           if (!error.lost || attempt >= 30) throw error;
@@ -175,8 +178,9 @@ async function refresh() {
   if (view && state.asked === key) query.set("since", view.revision);
   const found = await ask(`/api/game?${query}`, undefined, power);
   connected();
-  if (!found.unchanged) await take(found);
+  if (found.unchanged) return;
   state.asked = key;
+  await take(found);
 }
 
 async function watchServer() {
@@ -208,7 +212,6 @@ async function take(view) {
     key = JSON.stringify([game, step, you]),
     about = key + JSON.stringify(decision && { ...decision, draft: 0 }), // deals change it
     was = before?.phases.length - 1;
-  state.asked = "";
   if (before && before.step !== step) {
     say("");
     state.reviewed = null;
@@ -1105,8 +1108,10 @@ function look(number) {
   return inTurn(refresh).catch((error) => connected(sentence(error.message)));
 }
 
-const goTo = (phase) =>
+function goTo(phase) {
+  state.asked = "";
   history.replaceState(history.state, "", `#${token}${phase ? `/${phase}` : ""}`);
+}
 
 // The second click hides it again; the next phase begins without one.
 function toggleHint() {
