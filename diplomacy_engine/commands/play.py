@@ -11,12 +11,13 @@ from pathlib import Path
 from secrets import randbelow
 
 import numpy as np
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from .._files import check_target
 from .._jit import announce_compilation
-from .._suggest import quoted
-from ..constants import canonical_phase
+from .._suggest import counted, quoted
+from ..constants import COMPLETED, canonical_phase
 from ..errors import UserError
 from ..matches.population import rank_person
 from ..play.file import (
@@ -24,9 +25,11 @@ from ..play.file import (
     HOST,
     PLAYER,
     WATCH,
+    ListedGame,
     PlayRecord,
     PressRecord,
     Seat,
+    games_in,
     read_session,
     rebuild,
 )
@@ -39,11 +42,18 @@ from ..players.bots import BOTS
 from ..players.loading import load_members, load_player
 from ..players.names import DrawnSpec, any_searches, drawn_names, parse_player
 from ..players.policy import files
-from ..players.population import FOLDERS, Population, PopulationMember, drawn_member
+from ..players.population import (
+    FOLDERS,
+    Population,
+    PopulationMember,
+    drawn_member,
+    population_folder,
+    read_population,
+)
 from ..players.protocols import ExplainingPlayer, Player
 from ..players.trust import check_named
 from ..press.press import MOST_ROUNDS, PressRules
-from ..replays.replay import make_replay
+from ..replays.replay import load_replays
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
 from ._console import print_notes
@@ -162,6 +172,27 @@ def _usual_opponents(arguments: Play, game_map: Map, talk: bool) -> list[str]:
     return list(offered(game_map.name, talk))[:1]
 
 
+def levels(map_name: str, talk: bool) -> dict[str, str]:
+    """Return easy, medium, hard -> player.
+
+    The three strongest of these: in 200 games on `small` two against two `random` won 0%,
+    `dumbbot` 64% and `small-pure-1` 86%; in 70 on `standard` (sampled seats of three kinds)
+    `dumbbot` had 1% solos, `standard-human` 16% and `standard-0.3-2` 24%.
+    """
+    policies = mixed(map_name, talk)
+    people = [name for name in policies if name.endswith("-human")]
+    best = [name for name in policies if "dumbbot-" not in name and name not in people][:1]
+    bots = ["hold", "peaceful+dumbbot", "nash+dumbbot"] if talk else ["random", "dumbbot"]
+    return dict(zip(("easy", "medium", "hard"), [*bots, *people, *best][-3:]))
+
+
+def rated(map_name: str) -> list[str]:
+    """Return the players of a rated game on a map: a drawn member of its population a power."""
+    powers = load_map(map_name).powers
+    has = map_name in MAP_NAMES and (FOLDERS / map_name).is_dir() and find_spec("torch")
+    return drawn_names(["population"], len(powers)) if has else []
+
+
 def mixed(map_name: str, talk: bool) -> list[str]:
     """Return the players of a mixed table: the bundled policies, those that win most first.
 
@@ -177,7 +208,7 @@ def offered(map_name: str, talk: bool) -> dict[str, str]:
     The bundled policies come first, best first, then the newest of the user's own runs of the map.
     """
     policies = mixed(map_name, False)
-    descriptions = {MIXED: "a different policy for each"} if policies else {}
+    descriptions = {MIXED: "a different one for each power"} if policies else {}
     if talk:
         descriptions |= {
             f"nash+{name}": f"makes deals; {_described(name)}" for name in policies[:1]
@@ -285,25 +316,51 @@ def _opened(
         return player
 
     names = dict.fromkeys([*record.opponents, *([record.hint] if record.hint else [])])
-    drawn = [name for name in names if _is_drawn(name)]
     if arguments.assume and not any_searches(names):  # flags do not show who sits in a resumed game
         raise UserError("--assume has no effect: nobody in this game searches")
     file = _file(arguments, game.map, arguments.resume if record.tokens else None)
-    choices = Choices(offered, mixed, maps, new_game)
+    choices = Choices(offered, mixed, levels, rated, maps, new_game)
 
-    def draw(seed: int) -> dict[str, str]:
-        return {name: _member(name, game.map, seed)[1].name for name in drawn}
-
-    def rank(saved: dict) -> str:
-        population, _ = _member(drawn[0], game.map, record.seed)
-        rng = np.random.default_rng(record.seed)
-        try:
-            return rank_person(population, [make_replay(saved, game.map)], PERSON, rng).text()
-        except UserError:  # two people played
-            return ""
+    def draw(now: PlayRecord) -> dict[str, str]:
+        own_map = session.game.map if session else game.map
+        drawn = filter(_is_drawn, now.opponents)
+        return {name: _member(name, own_map, now.seed)[1].name for name in drawn}
 
     session = PlaySession(game, file, load, record, choices, draw, rank)
     return session
+
+
+def rank(file: Path) -> str:
+    """Return where the rated games that are over put whoever plays, with that of a file the last.
+
+    Those of its folder on the same map against the same population count.
+    """
+    games = games_in(file.parent)
+    drawn = {one: _drawn_folder(game) for one, game in games.items() if _is_rated(game)}
+    if file not in drawn:
+        return ""
+    same = [one for one in drawn if (drawn[one], games[one].map) == (drawn[file], games[file].map)]
+    replays = [replay for one in same for replay in load_replays(one)]
+    game_map = replays[0].map
+    population = read_population(population_folder(drawn[file], game_map), game_map)
+    rng = np.random.default_rng(games[file].play.seed)
+    try:
+        text = rank_person(population, replays, PERSON, rng).text()
+    except UserError:  # two people played
+        return ""
+    return f"{text} ({counted(len(replays), 'rated game')})"
+
+
+def _is_rated(game: ListedGame) -> bool:
+    """Tell whether a game is over that one person has played against drawn members."""
+    play = game.play
+    own = [seat for seat in (play.seats or {}).values() if seat.kind != PLAYER]
+    over = game.phases[-1].name == COMPLETED
+    return over and len(own) == 1 and play.tried is UNSET and any(map(_is_drawn, play.opponents))
+
+
+def _drawn_folder(game: ListedGame) -> str | None:
+    return next(parse_player(one).folder for one in game.play.opponents if _is_drawn(one))
 
 
 def _is_drawn(name: str) -> bool:

@@ -242,6 +242,7 @@ ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
             "seed": Annotated[int, Meta(ge=0, lt=2**62)] | None,
         },
     ),
+    "/api/rated": (PlaySession.choose_rated, {"rated": bool}),
     "/api/another": (PlaySession.new_game, {}),
     "/api/try": (_link(PlaySession.try_from), {"phase": int, "power": str}),
     "/api/paste": (_paste, {"text": str}),

@@ -67,6 +67,10 @@ class Choices(NamedTuple):
     offered: Callable[[str, bool], Mapping[str, str]] = lambda *_: {}
     # The same -> players of a mixed table, best first.
     mixed: Callable[[str, bool], Sequence[str]] = lambda *_: ()
+    # The same -> easy, medium, hard -> player.
+    levels: Callable[[str, bool], Mapping[str, str]] = lambda *_: {}
+    # Name of a map -> players of a rated game, of which one is drawn for each power.
+    rated: Callable[[str], Sequence[str]] = lambda _: ()
     maps: Sequence[str] = ()
     new_game: Callable[[str], Game] | None = None  # begins a game on one of these maps
 
@@ -95,13 +99,14 @@ class PlaySession:
         load: Callable[[str], Player],
         record: PlayRecord,
         choices: Choices = Choices(),  # noqa: B008
-        draw: Callable[[int], Mapping[str, str]] = lambda seed: {},
-        rank: Callable[[dict], str] = lambda saved: "",
+        draw: Callable[[PlayRecord], Mapping[str, str]] = lambda record: {},
+        rank: Callable[[Path], str] = lambda file: "",
     ):
-        """`load` makes a player by its name; `choices`: what a new game can be chosen from; `rank`
-        says where a saved game puts its person among the members that `draw` draws by a seed."""
+        """`load` makes a player by its name; `choices`: what a new game can be chosen from; `draw`
+        says which members of a population a record's opponents are, and `rank` where the rated
+        games so far, of which the last is in a file, put their person among these."""
         self.file = self._first = Path(file)
-        self.press, self._draw, self.drawn = record.rules, draw, draw(record.seed)
+        self.press, self._draw = record.rules, draw
         self.opened: list[PlaySession] = []
         self._rank, self._standing = rank, None
         self.maps, self._new_game = list(choices.maps), choices.new_game
@@ -134,15 +139,20 @@ class PlaySession:
         self._go_on()
 
     def _offer(self, map_name: str) -> None:
-        offered = self._offered(map_name, self.press is not None)
+        talk = self.press is not None
+        self.drawn = self._draw(self.record)
+        self._players = {n: player for n, player in self._players.items() if n not in self.drawn}
+        offered = {} if self.rated else self._offered(map_name, talk)
         named = [one for one in dict.fromkeys([*self.record.opponents, *offered]) if one != MIXED]
         self._short = dict(zip(named, short_names(named)))
         self.meanings = {self._short[one]: offered.get(one, "") for one in named}
-        self.pool = list(self._mixed(map_name, self.press is not None))
-        if self.pool:
+        self.pool = list(self._mixed(map_name, talk))
+        if self.pool and not self.rated:
             self._short = {MIXED: MIXED} | self._short
             self.meanings[MIXED] = offered.get(MIXED, "")
         self.choices = {short: name for name, short in self._short.items()}
+        levels = {} if self.rated else self._choices.levels(map_name, talk)
+        self.levels = {level: self._short[name] for level, name in levels.items()}
 
     def _player(self, name: str) -> Player:
         with self._loading:
@@ -283,6 +293,24 @@ class PlaySession:
             self.press = record.rules
             self._offer(game.map.name)
 
+    @property
+    def can_rate(self) -> bool:
+        """Whether a rated game can be chosen."""
+        return self.press is None and bool(self._choices.rated(self.game.map.name))
+
+    def choose_rated(self, viewer: Viewer, rated: bool) -> None:
+        """Choose drawn members of a population, to be ranked among them, or the usual players."""
+        with self.lock:
+            self._check_unbegun(viewer)
+            if rated and not self.can_rate:
+                raise PlayError("rated games are played without talk, on maps with a population")
+            name = self.game.map.name
+            usual = self._choices.rated(name) if rated else list(self._offered(name, False))[:1]
+            with self._loading:
+                self._commit(self.now.copy(), replace(self.record, opponents=list(usual)))
+                self._chosen = {}
+                self._offer(name)
+
     def new_game(self, viewer: Viewer) -> None:
         """Once a game is over, begin another with the same links and settings, in another file."""
         with self.lock:
@@ -299,8 +327,7 @@ class PlaySession:
             self._commit(after, record, self._unused_file())
             self.trouble, self._standing = "", None
             with self._loading:
-                self.drawn = self._draw(record.seed)
-                self._players = {n: p for n, p in self._players.items() if n not in self.drawn}
+                self._offer(game.map.name)
             for name in self.drawn:
                 self._player(name)
 
@@ -578,7 +605,7 @@ class PlaySession:
             if not (self.rated and self.game.is_over and self.now.powers_of(HOST)):
                 return ""
             if self._standing is None:
-                self._standing = self._rank(self.saved_game())
+                self._standing = self._rank(self.file)
             return self._standing
 
     @property

@@ -199,6 +199,8 @@ def game_view(session: PlaySession, viewer: Viewer, phase: str | None = None) ->
             view |= {
                 "choices": list(session.choices),
                 "meanings": session.meanings,
+                "levels": session.levels,
+                "can_rate": session.can_rate,
                 "chosen": session.chosen,
                 "settings": settings_view(session),
                 "maps": session.maps,

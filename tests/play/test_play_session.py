@@ -642,11 +642,12 @@ def test_a_new_game_keeps_seats_and_links_and_draws_others(file):
     assert session.chosen == {"ENGLAND": "thinker", "RUSSIA": "me"}
 
 
-def drawn_at(seed):
-    return {"thinker": f"latest-{seed}"}
+def drawn_at(record):
+    return {"thinker": f"latest-{record.seed}"}
 
 
-def rank(saved):
+def rank(file):
+    (saved,) = read_saved_games(file)
     return f"rank of {saved['players']['RUSSIA']}"
 
 

@@ -389,13 +389,18 @@ function drawSetup(view) {
       h("div", { id: "pasted-game" }),
     );
   unfold();
-  const { map, maps, chosen, choices, meanings, settings, last_year, powers } = view,
+  const { map, maps, chosen, choices, levels, meanings, settings, last_year, powers } = view,
     key = JSON.stringify([map, maps, chosen, choices, settings, last_year]);
   $("pasted-game").replaceChildren(...reviewButton(view));
   if ($("setup").dataset.key === key) return;
   $("setup").dataset.key = key;
-  const options = () =>
-    choices.map((name) => h("option", { value: name, title: meanings[name] }, breakable(name)));
+  const option = (name, words) => h("option", { value: name, title: meanings[name] }, words);
+  const options = () => [
+    ...Object.entries(levels).map(([level, name]) => option(name, `${nice(level)} (${name})`)),
+    ...choices
+      .filter((name) => !Object.values(levels).includes(name))
+      .map((name, number) => option(name, view.rated ? `Opponent ${number + 1}` : name)),
+  ];
   const people = { me: "I play", guest: "Somebody else (by link)" },
     sandbox = powers.every(({ power }) => chosen[power] === "me"),
     others = Object.values(chosen).find((name) => !(name in people)) ?? choices[0];
@@ -447,6 +452,19 @@ function drawSetup(view) {
       }),
       "Sandbox: I give everybody's orders",
     ),
+    view.can_rate || view.rated
+      ? h(
+          "label",
+          { class: "row" },
+          h("input", {
+            type: "checkbox",
+            id: "rated",
+            checked: view.rated,
+            onchange: () => send("/api/rated", { rated: !view.rated }),
+          }),
+          "Rated: against unknown opponents, without hints",
+        )
+      : "",
     h(
       "details",
       { id: "whom", open: cursor.open.whom },
@@ -454,7 +472,9 @@ function drawSetup(view) {
       h(
         "ul",
         {},
-        ...choices.map((name) => h("li", {}, h("b", {}, breakable(name)), `: ${meanings[name]}`)),
+        ...choices.map((name) =>
+          h("li", {}, h("b", {}, breakable(name)), meanings[name] ? `: ${meanings[name]}` : ""),
+        ),
       ),
     ),
     settingsForm(view),
@@ -593,7 +613,7 @@ function drawEnd(view) {
   const again = { class: "main", id: "another", onclick: () => send("/api/another", {}) };
   $("panel").replaceChildren(
     h("h2", { id: "end" }, sentence(view.result)),
-    view.rank ? h("p", { id: "rank" }, `Among the members this game gives you ${view.rank}.`) : "",
+    view.rank ? h("p", { id: "rank" }, `Your rank: ${view.rank}.`) : "",
     h(
       "div",
       { class: "buttons" },
