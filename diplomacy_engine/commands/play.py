@@ -241,7 +241,8 @@ _BOTS = {
 def _described(policy: str) -> str:
     wins = files.wins_against_dumbbot(files.ready_policies()[policy])
     share = f", wins {wins['value']:.0%} against dumbbot" if wins else ""
-    return f"{files.training_of(policy)}{share}"
+    how = files.training_of(policy)
+    return f"trained {'by ' * how.startswith('self')}{how}{share}"
 
 
 def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:

@@ -143,7 +143,9 @@ class PlaySession:
         self.drawn = self._draw(self.record)
         self._players = {n: player for n, player in self._players.items() if n not in self.drawn}
         offered = {} if self.rated else self._offered(map_name, talk)
-        named = [one for one in dict.fromkeys([*self.record.opponents, *offered]) if one != MIXED]
+        levels = {} if self.rated else self._choices.levels(map_name, talk)
+        wanted = dict.fromkeys([*self.record.opponents, *levels.values(), *offered])
+        named = [one for one in wanted if one != MIXED]
         self._short = dict(zip(named, short_names(named)))
         self.meanings = {self._short[one]: offered.get(one, "") for one in named}
         self.pool = list(self._mixed(map_name, talk))
@@ -151,7 +153,6 @@ class PlaySession:
             self._short = {MIXED: MIXED} | self._short
             self.meanings[MIXED] = offered.get(MIXED, "")
         self.choices = {short: name for name, short in self._short.items()}
-        levels = {} if self.rated else self._choices.levels(map_name, talk)
         self.levels = {level: self._short[name] for level, name in levels.items()}
 
     def _player(self, name: str) -> Player:

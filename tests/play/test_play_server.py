@@ -143,7 +143,7 @@ def test_every_route(tmp_path):
         assert ask("/api/vote", {"step": 3, "draw": True})["votes"]["mine"] is True
         assert ask("/api/concede", {"step": 3})["can_concede"] is False
         routes = {("GET", path) for path in READS} | {("POST", path) for path in ACTIONS}
-        left = {("POST", f"/api/{name}") for name in ("let", "next", "another", "try")}
+        left = {("POST", f"/api/{name}") for name in ("let", "next", "another", "try", "rated")}
         left |= {("GET", f"/api/{name}") for name in ("hint", "games", "review")}
         left |= {("POST", f"/api/{name}") for name in ("outlook", "review")}
         assert routes - asked == left

@@ -678,7 +678,7 @@ def test_an_outlook_plays_on_beside_the_game():
     assert outlook(game, alone, orders={"RUSSIA": ["A BUD - GAL"]})["RUSSIA"].centers == 7
     assert game.to_saved_game() == before
     game.concede("RUSSIA")
-    assert outlook(game, dict.fromkeys(game.powers, player))["RUSSIA"] == (32, 0, 0.0)
+    assert outlook(game, dict.fromkeys(game.powers, player))["RUSSIA"] == (32, 0, 0.0, 0.0)
     assert outlook(game, alone, lambda: False) is None
 
 
