@@ -110,8 +110,9 @@ class LanguageSpec(PlayerSpec):
     """A language model: of a settings file, or by its name or folder alone."""
 
     file: str = _path(default="")  # of settings; empty: there is none
-    model: str = ""
-    url: str = ""  # of the model's server; empty: it runs here
+    folder: str = _path(default="")  # of a model that runs here
+    model: str = ""  # of a server
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def _language(text: str) -> LanguageSpec:
     if rest.endswith(".toml"):
         return LanguageSpec(text, file=rest)
     if rest.startswith("local:"):
-        return LanguageSpec(text, model=os.path.abspath(rest.removeprefix("local:")))
+        return LanguageSpec(text, folder=rest.removeprefix("local:"))
     model, at, url = rest.rpartition("@")
     if not at or not re.match(r"https?://", url):
         raise UserError(
@@ -320,7 +321,7 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
         case LanguageSpec() if spec.file:
             return f"{LANGUAGE}{path_tail(spec.file)}"
         case LanguageSpec() if not spec.url:
-            return f"{LANGUAGE}local:{path_tail(spec.model)}"
+            return f"{LANGUAGE}local:{path_tail(spec.folder)}"
         case SearchSpec():
             options = [_option(*option) for option in spec.options]
             if spec.assume is not None:

@@ -94,7 +94,7 @@ def read_settings(spec: LanguageSpec) -> LanguageSettings:
     if spec.file:
         return settings_of(read_toml(spec.file, MOST_BYTES), spec.file)
     if not spec.url:
-        return settings_of({"model": spec.model}, "llm:local:")
+        return settings_of({"model": spec.folder}, "llm:local:")
     return settings_of({"model": spec.model, "base_url": spec.url}, "llm:")
 
 
