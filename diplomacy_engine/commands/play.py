@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from secrets import randbelow
@@ -75,7 +76,7 @@ def run_play(arguments: Play) -> int:
         _tell(session)
         return 0
     # The port is tried before a file is written, the session before the link is shown.
-    server = PlayServer(None, arguments.host, arguments.port)
+    server = PlayServer(None, arguments.host, arguments.port, partial(_reopened, arguments))
     with server:
         server.session = _session(arguments)
         _print_links(server)
@@ -86,6 +87,16 @@ def run_play(arguments: Play) -> int:
             print(f"\nThe game is saved in {server.session.file}.")
         _tell(server.session)
     return 0
+
+
+def _reopened(arguments: Play, file: Path) -> PlaySession:
+    """Return the session of a file, as `--resume` would open it, with the same way to play."""
+    own = Play(
+        resume=str(file),
+        greedy=arguments.greedy,
+        script=arguments.script,
+    )
+    return _opened(own, *_resumed(own, []))
 
 
 def _load_mixed(server: PlayServer) -> None:
@@ -114,6 +125,10 @@ def _tell(session: PlaySession) -> None:
 def _print_links(server: PlayServer) -> None:
     session = server.session
     print(f"Open {server.link(HOST)}")
+    games = games_in(session.file.parent)
+    going_on = [file for file, game in games.items() if game.goes_on and file != session.file]
+    if session.now.seats is None and going_on:
+        print(f"Your last game goes on there, or with --resume {going_on[0]}")
     for power in session.now.powers_of(GUEST):
         print(f"{power}, for somebody else: {server.link(power)}")
     print(f"To watch: {server.link(WATCH)}")

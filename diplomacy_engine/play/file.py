@@ -86,6 +86,11 @@ class ListedGame(Struct):
     phases: Annotated[list[_ListedPhase], Meta(min_length=1)]
     play: PlayRecord
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether somebody plays on, in a game that is not over."""
+        return self.play.seats is not None and self.phases[-1].name != COMPLETED
+
     def entry(self, file: Path) -> dict:
         play, last = self.play, self.phases[-1].name
         own = [power for power, seat in (play.seats or {}).items() if seat.kind == HOST]

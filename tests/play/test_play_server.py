@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
-from support.serving import seated, serving
+from support.serving import reopened, seated, serving, viewer
 from support.tables import read_table
 from support.waiting import until
 
@@ -147,6 +147,22 @@ def test_every_route(tmp_path):
         left |= {("GET", f"/api/{name}") for name in ("hint", "games", "review")}
         left |= {("POST", f"/api/{name}") for name in ("outlook", "review")}
         assert routes - asked == left
+
+
+def test_the_link_of_another_game_of_the_folder_leads_to_it(tmp_path):
+    """Be it an old one; the host's list has it, and nobody else has the list."""
+    old = seated(tmp_path / "old.jsonl", "hg")
+    old.submit(viewer(old), 0, ["A LON - PAR"])
+    with serving(seated(tmp_path / "new.jsonl", "hg"), reopen=reopened) as server:
+        entries = {one["file"]: one for one in request(server, "GET", "/api/games")[1]}
+        assert entries["old.jsonl"]["token"] == old.tokens["host"]
+        assert entries["old.jsonl"]["powers"] == ["ENGLAND"] and len(entries) == 2
+        for who, power in (("host", "ENGLAND"), ("RUSSIA", "RUSSIA"), ("watch", None)):
+            status, shown = request(server, "GET", "/api/game", who=old.tokens[who])
+            assert status == 200 and shown["you"] == power and shown["phases"] == ["S1901M"]
+        assert shown["waiting"] == ["RUSSIA"] and len(server.session.opened) == 1
+        assert refusal(request(server, "GET", "/api/games", who="RUSSIA"), 403)
+        assert request(server, "GET", "/api/game", who="x" * 24)[0] == 401
 
 
 def test_an_address_that_cannot_be_had_is_one_sentence(lasting_server):

@@ -77,8 +77,8 @@ def deals(file, letters="hgp", rules=FREE, partner=None) -> PlaySession:
 
 
 @contextmanager
-def serving(session, host="127.0.0.1", port=0):
-    with PlayServer(session, host, port) as server:
+def serving(session, host="127.0.0.1", port=0, reopen=None):
+    with PlayServer(session, host, port, reopen) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
