@@ -548,7 +548,11 @@ async function paste() {
   told.classList.toggle("bad", Boolean(refused));
   told.textContent =
     refused ||
-    ["The game will begin from this position.", ...state.view.notes.map(sentence)].join(" ");
+    [
+      "The game will begin from this position.",
+      state.view.phases.length > 1 ? "The bar below the board steps through it." : "",
+      ...state.view.notes.map(sentence),
+    ].join(" ");
 }
 
 async function start(event) {
@@ -1053,7 +1057,7 @@ function drawGames(view) {
     games = (wanted && answer("/api/games")) || [],
     files = new Set(games.map(({ file }) => file)),
     own = ({ token }) => token === address()[0];
-  if (!view.started) drawLast(games.find((one) => one.begun && !one.over && !own(one)));
+  if (!view.started && view.shown === null) drawLast(games.find((one) => one.begun && !one.over && !own(one)));
   const item = (game) =>
     h(
       "li",
@@ -1088,7 +1092,7 @@ function drawLast(game) {
     $("panel").prepend(
       h(
         "button",
-        { id: "go-on", class: "main", onclick: () => visit(game.token) },
+        { id: "go-on", onclick: () => visit(game.token) },
         `Continue: ${gameTitle(game)}`,
       ),
     );
