@@ -1,32 +1,26 @@
 """The command `play`: a game on a local page, or in the terminal."""
 
-import glob
 import os
 import re
 import threading
 import time
 from collections.abc import Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from secrets import randbelow
 
-import numpy as np
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from .._files import check_target
 from .._jit import announce_compilation
-from .._suggest import counted, quoted
-from ..constants import COMPLETED, canonical_phase
+from .._suggest import quoted
+from ..constants import canonical_phase
 from ..errors import UserError
-from ..matches.population import rank_person
 from ..play.file import (
     GUEST,
     HOST,
     PLAYER,
     WATCH,
-    ListedGame,
     PlayRecord,
     PressRecord,
     Seat,
@@ -35,36 +29,32 @@ from ..play.file import (
     rebuild,
 )
 from ..play.server import PlayServer
-from ..play.session import MIXED, PERSON, Choices, PlaySession, mixed_table
-from ..play.talk import players_talk
+from ..play.session import MIXED, Choices, PlaySession, mixed_table
 from ..play.terminal import TextGame
-from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
-from ..players.loading import load_members, load_player
-from ..players.names import DrawnSpec, any_searches, drawn_names, parse_player
-from ..players.policy import files
-from ..players.population import (
-    FOLDERS,
-    Population,
-    PopulationMember,
-    drawn_member,
-    population_folder,
-    read_population,
-)
-from ..players.protocols import ExplainingPlayer, Player
+from ..players.names import any_searches, drawn_names
 from ..players.trust import check_named
 from ..press.press import MOST_ROUNDS, PressRules
-from ..replays.replay import load_replays
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
 from ._console import print_notes
 from ._flags import Play
 from ._matches import map_of, press_rules
+from ._opponents import (
+    TALKERS,
+    drawn,
+    is_drawn,
+    levels,
+    load,
+    member_of,
+    mixed,
+    offered,
+    rank,
+    rated,
+)
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
-_RUNS = 10  # of the user's own that the page offers
-TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on the page
 
 
 def run_play(arguments: Play) -> int:
@@ -105,21 +95,17 @@ def _load_mixed(server: PlayServer) -> None:
 
 
 def _tell(session: PlaySession) -> None:
-    """Print who the members of a population were, once the game is over, and how to be ranked."""
-    population = None
+    """Print who the members of a population were, once the game is over, and one's rank."""
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
-            population, member = _member(seat.player, session.game.map, session.record.seed)
+            population, member = member_of(seat.player, session.game.map, session.record.seed)
             place = 1 + population.members.index(member)
             print(
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
                 f"{place} of {len(population.members)} members"
             )
     if session.standing():
-        print(f"This game alone gives you {session.standing()}.")
-        print("Your rank among the members; name more of your games for a better figure:")
-        own = "" if population.folder.parent == FOLDERS else f" --population {population.folder}"
-        print(f"python -m diplomacy_engine population rank --saved-games {session.file}{own}")
+        print(f"Your rank: {session.standing()}")
 
 
 def _print_links(server: PlayServer) -> None:
@@ -187,79 +173,6 @@ def _usual_opponents(arguments: Play, game_map: Map, talk: bool) -> list[str]:
     return list(offered(game_map.name, talk))[:1]
 
 
-def levels(map_name: str, talk: bool) -> dict[str, str]:
-    """Return easy, medium, hard -> player.
-
-    The three strongest of these: in 200 games on `small` two against two `random` won 0%,
-    `dumbbot` 64% and `small-pure-1` 86%; in 70 on `standard` (sampled seats of three kinds)
-    `dumbbot` had 1% solos, `standard-human` 16% and `standard-0.3-2` 24%.
-    """
-    policies = mixed(map_name, talk)
-    people = [name for name in policies if name.endswith("-human")]
-    best = [name for name in policies if "dumbbot-" not in name and name not in people][:1]
-    bots = ["hold", "peaceful+dumbbot", "nash+dumbbot"] if talk else ["random", "dumbbot"]
-    return dict(zip(("easy", "medium", "hard"), [*bots, *people, *best][-3:]))
-
-
-def rated(map_name: str) -> list[str]:
-    """Return the players of a rated game on a map: a drawn member of its population a power."""
-    powers = load_map(map_name).powers
-    has = map_name in MAP_NAMES and (FOLDERS / map_name).is_dir() and find_spec("torch")
-    return drawn_names(["population"], len(powers)) if has else []
-
-
-def mixed(map_name: str, talk: bool) -> list[str]:
-    """Return the players of a mixed table: the bundled policies, those that win most first.
-
-    Where powers talk, a negotiator speaks for each.
-    """
-    policies = files.policies_of(map_name) if find_spec("torch") else []
-    return [f"nash+{name}" if talk else name for name in policies]
-
-
-def offered(map_name: str, talk: bool) -> dict[str, str]:
-    """Return the players that may be chosen on the page, each with what it is.
-
-    The bundled policies come first, best first, then the newest of the user's own runs of the map.
-    """
-    policies = mixed(map_name, False)
-    descriptions = {MIXED: "a different one for each power"} if policies else {}
-    if talk:
-        descriptions |= {
-            f"nash+{name}": f"makes deals; {_described(name)}" for name in policies[:1]
-        }
-        descriptions |= dict.fromkeys(TALKERS, "makes deals")
-    descriptions |= {name: _described(name) for name in policies}
-    own = Path("runs").glob(f"{glob.escape(map_name)}__*/{files.CHECKPOINT}") if policies else ()
-    runs = sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]
-    descriptions |= {str(file.parent): "your run" for file in runs}
-    for name in policies[:1]:
-        descriptions[f"fast:{name}"] = "looks a phase ahead, slow"
-    bots = dict.fromkeys(["dumbbot", *BOTS]) if not policies else BOTS
-    return descriptions | {name: _BOTS.get(name, "a bot") for name in bots}
-
-
-# Bots -> what they are for who plays; the variants of dumbbot go without.
-_BOTS = {
-    "random": "any legal order",
-    "hold": "never moves",
-    "chaos": "moves at random",
-    "dumbbot": "a well-known bot",
-    "brane": "a bot that keeps what it can hold",
-    "lookahead": "a bot that looks ahead",
-    "mcts": "a bot that searches",
-    "mcts-plain": "a bot that searches, by random play",
-    "osla": "a bot that looks one phase ahead",
-}
-
-
-def _described(policy: str) -> str:
-    wins = files.wins_against_dumbbot(files.ready_policies()[policy])
-    share = f", wins {wins['value']:.0%} against dumbbot" if wins else ""
-    how = files.training_of(policy)
-    return f"trained {'by ' * how.startswith('self')}{how}{share}"
-
-
 def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:
     file, notes = arguments.resume, []
     rules = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
@@ -272,7 +185,7 @@ def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:
         fixed_flags.append(("--press", rules, play.rules))
         fixed_flags.append(("--draws-after", arguments.draws_after, play.draws_after))
         fixed_flags.append(("--max-years", arguments.max_years, play.max_years))
-        if not arguments.against and any(map(_is_drawn, play.opponents)):
+        if not arguments.against and any(map(is_drawn, play.opponents)):
             fixed_flags.append(("--seed", arguments.seed, play.seed))  # it draws who they are
     for flag, flag_value, saved_value in fixed_flags:
         if flag_value not in (None, saved_value):
@@ -313,98 +226,17 @@ def _opened(
     arguments: Play, game: Game, record: PlayRecord, maps: Sequence[str] = ()
 ) -> PlaySession:
     """Return a session, which is saved from here on. Its players are tried once loaded."""
-    session = None
-
-    def new_game(name: str) -> Game:
-        return _new_game(arguments, load_map(name), session.record.rules)
-
-    def load(name: str) -> Player:
-        now, rules = (session.game, session.record.rules) if session else (game, record.rules)
-        seed = session.record.seed if session else record.seed
-        options = {"greedy": arguments.greedy}
-        if _is_drawn(name):
-            population, member = _member(name, now.map, seed)
-            player = load_members(population, [member], threads=1, **options)[0]
-        else:
-            options |= {"script": arguments.script, "assume": arguments.assume, "careful": True}
-            player = load_player(name, game_map=now.map, **options)
-        _rehearse(_new_game(arguments, now.map, rules), name, player)
-        return player
-
     names = dict.fromkeys([*record.opponents, *([record.hint] if record.hint else [])])
     if arguments.assume and not any_searches(names):  # flags do not show who sits in a resumed game
         raise UserError("--assume has no effect: nobody in this game searches")
     file = _file(arguments, game.map, arguments.resume if record.tokens else None)
+
+    def new_game(name: str) -> Game:
+        return _new_game(arguments, load_map(name), session.record.rules)
+
     choices = Choices(offered, mixed, levels, rated, maps, new_game)
-
-    def draw(now: PlayRecord) -> dict[str, str]:
-        own_map = session.game.map if session else game.map
-        drawn = filter(_is_drawn, now.opponents)
-        return {name: _member(name, own_map, now.seed)[1].name for name in drawn}
-
-    session = PlaySession(game, file, load, record, choices, draw, rank)
+    session = PlaySession(game, file, partial(load, arguments), record, choices, drawn, rank)
     return session
-
-
-def rank(file: Path) -> str:
-    """Return where the rated games that are over put whoever plays, with that of a file the last.
-
-    Those of its folder on the same map against the same population count.
-    """
-    games = games_in(file.parent)
-    drawn = {one: _drawn_folder(game) for one, game in games.items() if _is_rated(game)}
-    if file not in drawn:
-        return ""
-    same = [one for one in drawn if (drawn[one], games[one].map) == (drawn[file], games[file].map)]
-    replays = [replay for one in same for replay in load_replays(one)]
-    game_map = replays[0].map
-    population = read_population(population_folder(drawn[file], game_map), game_map)
-    rng = np.random.default_rng(games[file].play.seed)
-    try:
-        text = rank_person(population, replays, PERSON, rng).text()
-    except UserError:  # two people played
-        return ""
-    return f"{text} ({counted(len(replays), 'rated game')})"
-
-
-def _is_rated(game: ListedGame) -> bool:
-    """Tell whether a game is over that one person has played against drawn members."""
-    play = game.play
-    own = [seat for seat in (play.seats or {}).values() if seat.kind != PLAYER]
-    over = game.phases[-1].name == COMPLETED
-    return over and len(own) == 1 and play.tried is UNSET and any(map(_is_drawn, play.opponents))
-
-
-def _drawn_folder(game: ListedGame) -> str | None:
-    return next(parse_player(one).folder for one in game.play.opponents if _is_drawn(one))
-
-
-def _is_drawn(name: str) -> bool:
-    return isinstance(parse_player(name), DrawnSpec)
-
-
-def _member(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
-    spec = parse_player(name)
-    if spec.number is None:
-        raise UserError(f"{quoted(name)} is not one of the members drawn")
-    return drawn_member(spec.folder, spec.number, game_map, seed)
-
-
-def _rehearse(trial: Game, name: str, player: Player) -> None:
-    """Let a player order and explain once: what fails does so before the game begins, and what must
-    be compiled is."""
-    try:
-        if trial.press is not None:
-            players_talk(trial, dict.fromkeys(trial.powers, player), 0)
-        orders = orders_by_player(trial, player, trial.powers, 0)
-        if isinstance(player, ExplainingPlayer):
-            advice(trial, player, next(iter(orders)))
-    except UserError:
-        raise
-    except Exception as error:  # a checkpoint's script is the user's own
-        reason = f"{type(error).__name__}: {error}"
-        raise UserError(f"{name} cannot give orders or hints: {reason}") from error
-    trial.adjudicate()
 
 
 def _seats(

@@ -27,6 +27,7 @@ from ..players.names import short_name, short_names
 from ..players.policy.player import PolicyPlayer
 from ..players.protocols import ExplainingPlayer, Player
 from ..press.press import MOST_ROUNDS
+from ..rules.map import Map
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from ..textgame.game import Game
@@ -96,15 +97,15 @@ class PlaySession:
         self,
         game: Game,
         file: str | Path,
-        load: Callable[[str], Player],
+        load: Callable[[str, Game, int], Player],
         record: PlayRecord,
         choices: Choices = Choices(),  # noqa: B008
-        draw: Callable[[PlayRecord], Mapping[str, str]] = lambda record: {},
+        draw: Callable[[PlayRecord, Map], Mapping[str, str]] = lambda *_: {},
         rank: Callable[[Path], str] = lambda file: "",
     ):
-        """`load` makes a player by its name; `choices`: what a new game can be chosen from; `draw`
-        says which members of a population a record's opponents are, and `rank` where the rated
-        games so far, of which the last is in a file, put their person among these."""
+        """See the names: `load` makes a player by its name, for a game, with a seed; `choices` are
+        those of a new game; `draw` says which members of a population a record's opponents are, and
+        `rank` where the rated games so far, the last in a file, put their person among these."""
         self.file = self._first = Path(file)
         self.press, self._draw = record.rules, draw
         self.opened: list[PlaySession] = []
@@ -122,9 +123,9 @@ class PlaySession:
         self.record = replace(record, tokens=_new_tokens(game)) if begins else record
         self._players: dict[str, Player] = {}
         self._reviews: dict[tuple[int, tuple[str, ...]], ReviewJob] = {}  # step, powers
-        self._offer(game.map.name)
         own = dict(record.answered), dict(record.drafts)
-        first = SessionState(game, record.seats, record.step, *own)
+        self.now = first = SessionState(game, record.seats, record.step, *own)
+        self._offer(game.map.name)
         for name in (*record.opponents, *first.players()):
             if name != MIXED:
                 self._player(name)
@@ -140,7 +141,7 @@ class PlaySession:
 
     def _offer(self, map_name: str) -> None:
         talk = self.press is not None
-        self.drawn = self._draw(self.record)
+        self.drawn = self._draw(self.record, self.game.map)
         self._players = {n: player for n, player in self._players.items() if n not in self.drawn}
         offered = {} if self.rated else self._offered(map_name, talk)
         levels = {} if self.rated else self._choices.levels(map_name, talk)
@@ -155,10 +156,13 @@ class PlaySession:
         self.choices = {short: name for name, short in self._short.items()}
         self.levels = {level: self._short[name] for level, name in levels.items()}
 
+    def _load_here(self, name: str) -> Player:
+        return self._load(name, self.game, self.record.seed)
+
     def _player(self, name: str) -> Player:
         with self._loading:
             if name not in self._players:
-                self._players[name] = self._load(name)
+                self._players[name] = self._load_here(name)
             return self._players[name]
 
     def hinting(self) -> ExplainingPlayer | None:
@@ -633,7 +637,7 @@ class PlaySession:
                 names = [self.record.hint, judging_policy(self.game.map), *self.pool]
                 step, powers = self._reviewed(viewer)
                 self._reviews[step, powers] = begin_review(
-                    self.game, [name for name in names if name], self._load, powers
+                    self.game, [name for name in names if name], self._load_here, powers
                 )
                 self.revision += 1
 

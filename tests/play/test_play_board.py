@@ -223,6 +223,8 @@ def test_turning_a_phone_keeps_the_middle_and_browser_zoom_enlarges(sit):
     page.set_viewport_size(PHONE["viewport"])
     until(lambda: center_of_view(page) == pytest.approx(before, abs=8))
     half = sit(viewport={"width": 640, "height": 400}, device_scale_factor=2)
+    label = half.locator("#board .labels .label").first
+    assert label.is_visible() and label.bounding_box()["height"] >= 10, "names stay"
     assert 2 * width(half) > 1.2 * width(sit())
 
 

@@ -15,7 +15,7 @@ import pytest
 from support.games import random_orders
 from support.players import Thinker
 from support.search import searcher
-from support.serving import FREE, UNITS, Partner, deals, reopened, seated, viewer
+from support.serving import FREE, UNITS, Partner, by_name, deals, reopened, seated, viewer
 from support.tables import read_table
 
 from diplomacy_engine import Game, UserError, VectorGame, load_player, make_bot
@@ -76,7 +76,7 @@ def played(session, rows):
         getattr(session, name)(asks, *values)
         game = session.game
         assert " ".join([game.phase, *session.now.waiting_for()]) == expected, row
-        session = reopened(file, session._load)
+        session = reopened(file, session._load_here)
         again = session.game
         assert again.to_saved_game() == game.to_saved_game() and again.orders == game.orders
         assert (again.votes, again.conceded) == (game.votes, game.conceded)
@@ -586,7 +586,7 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
     record = PlayRecord(
         opponents=["thinker"], seats={"ENGLAND": Seat(HOST), "RUSSIA": Seat(PLAYER, "thinker")}
     )
-    session = PlaySession(game, file, load, record, draw=drawn_at, rank=rank)
+    session = PlaySession(game, file, by_name(load), record, draw=drawn_at, rank=rank)
     view = game_view(session, viewer(session))
     assert view["rated"] and not (view["can_hint"] or view["can_take_back"] or view["rank"])
     with pytest.raises(PlayError, match="a rated game has no hints"):
@@ -599,7 +599,7 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
     assert game_view(session, viewer(session))["rank"] == "rank of latest-1"
     session = session.try_from(viewer(session), 0, "ENGLAND")
     game, record = read_session(session.file)
-    session = PlaySession(game, session.file, load, record, draw=drawn_at)
+    session = PlaySession(game, session.file, by_name(load), record, draw=drawn_at)
     view = game_view(session, viewer(session))
     assert view["can_hint"] and not view["rated"], "a game that is tried again, also resumed"
     session.submit(viewer(session), session.now.step, [])
@@ -611,7 +611,7 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
     assert session.record.seed == 1, "the same members are drawn when it is resumed"
     with pytest.raises(PlayError, match="it has no hints"):
         record = PlayRecord(opponents=["thinker"], hint="thinker")
-        PlaySession(Game("small"), file.with_name("hint"), load, record, draw=drawn_at)
+        PlaySession(Game("small"), file.with_name("hint"), by_name(load), record, draw=drawn_at)
 
 
 def test_a_sandbox_goes_on_from_any_phase_and_leaves_the_game_as_it_is(file):
@@ -634,7 +634,7 @@ def test_a_new_game_keeps_seats_and_links_and_draws_others(file):
     record = PlayRecord(
         opponents=["thinker"], seats={"ENGLAND": Seat(PLAYER, "thinker"), "RUSSIA": Seat(HOST)}
     )
-    session = PlaySession(Game("small", max_years=1), file, load, record, draw=drawn_at)
+    session = PlaySession(Game("small", max_years=1), file, by_name(load), record, draw=drawn_at)
     session.concede(viewer(session), 0)
     links, drawn = session.tokens, session.drawn
     session.new_game(viewer(session))
@@ -642,7 +642,7 @@ def test_a_new_game_keeps_seats_and_links_and_draws_others(file):
     assert session.chosen == {"ENGLAND": "thinker", "RUSSIA": "me"}
 
 
-def drawn_at(record):
+def drawn_at(record, game_map):
     return {"thinker": f"latest-{record.seed}"}
 
 

@@ -14,8 +14,8 @@ from support.serving import deals, seated
 from support.tables import read_table
 
 from diplomacy_engine import BOTS, MAP_NAMES, Game, make_bot
+from diplomacy_engine.commands._opponents import mixed, offered
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.commands.play import mixed, offered
 from diplomacy_engine.play.file import HOST, PLAYER
 from diplomacy_engine.play.session import Choices, PlaySession
 from diplomacy_engine.play.terminal import TextGame
@@ -297,7 +297,7 @@ def test_who_gives_hints_is_asked_for_one_before_the_game_begins(tmp_path, monke
         return Mute() if name == "mute" else make_bot(name)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("diplomacy_engine.commands.play.load_player", load)
+    monkeypatch.setattr("diplomacy_engine.commands._opponents.load_player", load)
     found = refused("--text --map small --against hold --power RUSSIA --hint mute", capsys)
     assert "mute cannot give orders or hints: RuntimeError: no words" in found
     assert not list(tmp_path.glob("**/*.jsonl"))
@@ -318,13 +318,11 @@ def test_members_of_a_population_are_told_afterwards(play, capsys):
     assert "population rank" not in shown  # nobody played
 
 
-def test_a_person_is_invited_to_be_ranked(play, capsys):
-    """The command that is printed ranks the game that has just been played."""
-    flags = "--map small --power RUSSIA --against population --max-years 1 --seed 3 --save g.jsonl"
-    shown = play(flags, "go\n" * 5 + "quit\n")
-    (command,) = re.findall(r"python -m diplomacy_engine (population rank .*)", shown)
-    capsys.readouterr()
-    assert main(command.split()) == 0 and "provisional" in capsys.readouterr().out
+def test_rated_games_of_a_folder_add_up(play, capsys):
+    flags = "--map small --power RUSSIA --against population --max-years 1"
+    for number, count in enumerate(("1 rated game", "2 rated games")):
+        shown = play(f"{flags} --seed {number} --save {number}.jsonl", "go\n" * 5 + "quit\n")
+        assert re.search(rf"^Your rank: .*\({count}\)$", shown, re.MULTILINE), shown
 
 
 def test_what_the_page_offers(monkeypatch, tmp_path):
@@ -348,5 +346,5 @@ def test_what_the_page_offers(monkeypatch, tmp_path):
             os.utime(file, (number, number))
     after = list(offered("small", talk=False))[1 + len(policies_of("small")) :]
     assert after[:3] == ["runs/small__new", "runs/small__old", f"fast:{policies_of('small')[0]}"]
-    monkeypatch.setattr("diplomacy_engine.commands.play.find_spec", lambda name: None)
+    monkeypatch.setattr("diplomacy_engine.commands._opponents.find_spec", lambda name: None)
     assert next(iter(offered("standard", talk=False))) == "dumbbot"

@@ -134,6 +134,8 @@ def test_whatever_is_clicked_a_reload_shows_the_same(tmp_path, open_page, name, 
                 after = settled(page)
                 changed = [pair for pair in zip(before, after) if pair[0] != pair[1]]
                 assert after == before, (done, after[0], changed[:5])
+                said = page.get_attribute("#slider", "aria-valuetext")
+                assert said in (page.inner_text("#title"), None)
                 token, _, phase = page.evaluate("location.hash.slice(1)").partition("/")
                 shown = server.session_of(token)
                 if phase and shown.now.seats:

@@ -18,6 +18,11 @@ UNITS = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": [
 FREE = PressRules("offers", 2)
 
 
+def by_name(load):
+    """Return what loads a player for a session by its name alone."""
+    return lambda name, game, seed: load(name)
+
+
 def seated(
     file,
     letters: str | None = "hp",
@@ -34,13 +39,13 @@ def seated(
     if letters is not None:
         record["seats"] = {p: kinds[one] for p, one in zip(game.powers, letters, strict=True)}
     record = {"opponents": [player], "press": press and PressRecord(*press)} | record
-    return PlaySession(game, file, load, PlayRecord(**record), choices)
+    return PlaySession(game, file, by_name(load), PlayRecord(**record), choices)
 
 
 def reopened(file, load=make_bot) -> PlaySession:
     """Return the session of a file, as after a restart."""
     game, record = read(file)
-    return PlaySession(game, file, load, record)
+    return PlaySession(game, file, by_name(load), record)
 
 
 def viewer(session: PlaySession, who: str = HOST):

@@ -1,0 +1,197 @@
+"""Whom one can play against in the command `play`: what there is, and how it is loaded."""
+
+import glob
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from msgspec import UNSET
+
+from .._suggest import counted, quoted
+from ..constants import COMPLETED
+from ..errors import UserError
+from ..matches.population import rank_person
+from ..play.file import PLAYER, ListedGame, PlayRecord, games_in
+from ..play.session import MIXED, PERSON
+from ..play.talk import players_talk
+from ..players.advice import advice, orders_by_player
+from ..players.bots import BOTS
+from ..players.loading import load_members, load_player
+from ..players.names import DrawnSpec, drawn_names, parse_player
+from ..players.policy import files
+from ..players.population import (
+    FOLDERS,
+    Population,
+    PopulationMember,
+    drawn_member,
+    population_folder,
+    read_population,
+)
+from ..players.protocols import ExplainingPlayer, Player
+from ..replays.replay import Replay, load_replays
+from ..rules.map import MAP_NAMES, Map, load_map
+from ..textgame.game import Game
+from ._flags import Play
+
+_RUNS = 10  # of the user's own that the page offers
+TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on the page
+
+
+def levels(map_name: str, talk: bool) -> dict[str, str]:
+    """Return easy, medium, hard -> player.
+
+    The three strongest of these: in 200 games on `small` two against two `random` won 0%,
+    `dumbbot` 64% and `small-pure-1` 86%; in 70 on `standard` (sampled seats of three kinds)
+    `dumbbot` had 1% solos, `standard-human` 16% and `standard-0.3-2` 24%.
+    """
+    policies = mixed(map_name, talk)
+    people = [name for name in policies if name.endswith("-human")]
+    best = [name for name in policies if "dumbbot-" not in name and name not in people][:1]
+    bots = ["hold", "peaceful+dumbbot", "nash+dumbbot"] if talk else ["random", "dumbbot"]
+    return dict(zip(("easy", "medium", "hard"), [*bots, *people, *best][-3:]))
+
+
+def rated(map_name: str) -> list[str]:
+    """Return the players of a rated game on a map: a drawn member of its population a power."""
+    powers = load_map(map_name).powers
+    has = map_name in MAP_NAMES and (FOLDERS / map_name).is_dir() and find_spec("torch")
+    return drawn_names(["population"], len(powers)) if has else []
+
+
+def mixed(map_name: str, talk: bool) -> list[str]:
+    """Return the players of a mixed table: the bundled policies, those that win most first.
+
+    Where powers talk, a negotiator speaks for each.
+    """
+    policies = files.policies_of(map_name) if find_spec("torch") else []
+    return [f"nash+{name}" if talk else name for name in policies]
+
+
+def offered(map_name: str, talk: bool) -> dict[str, str]:
+    """Return the players that may be chosen on the page, each with what it is.
+
+    The bundled policies come first, best first, then the newest of the user's own runs of the map.
+    """
+    policies = mixed(map_name, False)
+    descriptions = {MIXED: "a different one for each power"} if policies else {}
+    if talk:
+        descriptions |= {
+            f"nash+{name}": f"makes deals; {_described(name)}" for name in policies[:1]
+        }
+        descriptions |= dict.fromkeys(TALKERS, "makes deals")
+    descriptions |= {name: _described(name) for name in policies}
+    own = Path("runs").glob(f"{glob.escape(map_name)}__*/{files.CHECKPOINT}") if policies else ()
+    runs = sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]
+    descriptions |= {str(file.parent): "your run" for file in runs}
+    for name in policies[:1]:
+        descriptions[f"fast:{name}"] = "looks a phase ahead, slow"
+    bots = dict.fromkeys(["dumbbot", *BOTS]) if not policies else BOTS
+    return descriptions | {name: _BOTS.get(name, "a bot") for name in bots}
+
+
+# Bots -> what they are for who plays; the variants of dumbbot go without.
+_BOTS = {
+    "random": "any legal order",
+    "hold": "never moves",
+    "chaos": "moves at random",
+    "dumbbot": "a well-known bot",
+    "brane": "a bot that keeps what it can hold",
+    "lookahead": "a bot that looks ahead",
+    "mcts": "a bot that searches",
+    "mcts-plain": "a bot that searches, by random play",
+    "osla": "a bot that looks one phase ahead",
+}
+
+
+def _described(policy: str) -> str:
+    wins = files.wins_against_dumbbot(files.ready_policies()[policy])
+    share = f", wins {wins['value']:.0%} against dumbbot" if wins else ""
+    how = files.training_of(policy)
+    return f"trained {'by ' * how.startswith('self')}{how}{share}"
+
+
+def rank(file: Path) -> str:
+    """Return where the rated games that are over put whoever plays, with that of a file the last.
+
+    Those of its folder on the same map against the same population count.
+    """
+    games = games_in(file.parent)
+    drawn = {one: _drawn_folder(game) for one, game in games.items() if _is_rated(game)}
+    if file not in drawn:
+        return ""
+    same = [one for one in drawn if (drawn[one], games[one].map) == (drawn[file], games[file].map)]
+    replays: list[Replay] = []
+    for replay in (replay._replace(id="") for one in same for replay in load_replays(one)):
+        if replay not in replays:  # as where both were conceded at once
+            replays.append(replay)
+    game_map = replays[0].map
+    population = read_population(population_folder(drawn[file], game_map), game_map)
+    rng = np.random.default_rng(games[file].play.seed)
+    try:
+        text = rank_person(population, replays, PERSON, rng).text()
+    except UserError:  # two people played
+        return ""
+    return f"{text} ({counted(len(replays), 'rated game')})"
+
+
+def _is_rated(game: ListedGame) -> bool:
+    """Tell whether a game is over that one person has played against drawn members."""
+    play = game.play
+    own = [seat for seat in (play.seats or {}).values() if seat.kind != PLAYER]
+    over = game.phases[-1].name == COMPLETED
+    return over and len(own) == 1 and play.tried is UNSET and any(map(is_drawn, play.opponents))
+
+
+def _drawn_folder(game: ListedGame) -> str | None:
+    return next(parse_player(one).folder for one in game.play.opponents if is_drawn(one))
+
+
+def load(arguments: Play, name: str, game: Game, seed: int) -> Player:
+    """Return a player for a game, once it has shown in another one like it that it can play.
+
+    `seed` draws a member of a population; `arguments` say how all play.
+    """
+    options = {"greedy": arguments.greedy}
+    if is_drawn(name):
+        population, member = member_of(name, game.map, seed)
+        player = load_members(population, [member], threads=1, **options)[0]
+    else:
+        options |= {"script": arguments.script, "assume": arguments.assume, "careful": True}
+        player = load_player(name, game_map=game.map, **options)
+    rehearse(Game(game.map, game.max_years, game.press), name, player)
+    return player
+
+
+def drawn(record: PlayRecord, game_map: Map) -> dict[str, str]:
+    """Return who the opponents of a record are that are drawn from a population."""
+    names = filter(is_drawn, record.opponents)
+    return {name: member_of(name, game_map, record.seed)[1].name for name in names}
+
+
+def is_drawn(name: str) -> bool:
+    return isinstance(parse_player(name), DrawnSpec)
+
+
+def member_of(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
+    spec = parse_player(name)
+    if spec.number is None:
+        raise UserError(f"{quoted(name)} is not one of the members drawn")
+    return drawn_member(spec.folder, spec.number, game_map, seed)
+
+
+def rehearse(trial: Game, name: str, player: Player) -> None:
+    """Let a player order and explain once: what fails does so before the game begins, and what must
+    be compiled is."""
+    try:
+        if trial.press is not None:
+            players_talk(trial, dict.fromkeys(trial.powers, player), 0)
+        orders = orders_by_player(trial, player, trial.powers, 0)
+        if isinstance(player, ExplainingPlayer):
+            advice(trial, player, next(iter(orders)))
+    except UserError:
+        raise
+    except Exception as error:  # a checkpoint's script is the user's own
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{name} cannot give orders or hints: {reason}") from error
+    trial.adjudicate()
