@@ -24,7 +24,7 @@ DO = f"""(draws) => {{
     const pick = (list, draw) => list[Math.floor(draw * list.length)];
     const one = draws[0] < 0.2 ? pick(provinces, draws[1]) : pick(all, draws[1]);
     if (one.tagName === "SELECT") {{
-        one.value = pick([...one.options].filter((o) => !o.disabled), draws[2]).value;
+        one.value = pick([...one.options].filter((o) => !o.disabled), draws[2])?.value;
         one.dispatchEvent(new Event("change", {{ bubbles: true }}));
     }} else if (draws[0] > 0.9 && document.querySelector("#slider").offsetWidth) {{
         const slider = document.querySelector("#slider");
@@ -126,6 +126,7 @@ def test_whatever_is_clicked_a_reload_shows_the_same(tmp_path, open_page, name, 
         done = []
         settled(page)
         for step in range(40):
+            page.wait_for_selector("#board svg")  # it may be another game's page
             done.append(page.evaluate(DO, [draw.random() for _ in range(3)]))
             page.wait_for_timeout(60)
             if step % 4 == 3:
