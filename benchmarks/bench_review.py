@@ -1,152 +1,309 @@
-"""Measure the game review: planted blunders, its own marks, its noise and its time.
+"""Measure reviews on games of people: what they mark, what they overlook, and their time.
 
-    python benchmarks/bench_review.py --map small --games 200
+    python benchmarks/bench_review.py human_games.jsonl.xz --what collapses --cases 20
 
-In games of a map's policy against itself, one decision of a power, drawn at random, is replaced by
-a random joint order, if that costs at least 5 points: of 200 games played on from the others'
-orders, 200 with the power's own, by their `sum_of_squares`. The policy plays on, and the review
-ranks the power's decisions by their loss. Where it ranks another first, that decision is played out
-just so, against the orders that the review calls better: the ranking is right if it costs more.
+The games are those that `diplomacy_learners.imitate` holds out, so that no judge has learned from
+them (with `--tune` others, by which thresholds were chosen). `--what`:
 
-Of many decisions that are tried, some only seem to cost 5 points: the difference of 200 games is
-uncertain by up to 4. So each is played out anew, 800 times, and those that cost as much once more
-are reported by themselves.
+openings    first orders that at least 5 % of people give as a set: how many have any mark
+collapses   5 or more centers to 2 or fewer within three years, of a power that sent orders
+            throughout: how many have a mark from the year before to two years on
+planted     an own center that an enemy can enter left, a removal of the unit that holds one, a
+            support given up that loses a center, in a decision of a person, where playing on (other
+            samples than the review's) confirms the cost: how many are marked
+strong      decisions of people who won by a solo: how many have which mark
+accuracy    correlation of a power's accuracy over a whole game with its part of the squares, less
+            the mean of that power
+random      accuracy of random play against the map's policy on `small`
+time        processor seconds of the first phases of a game for all powers
 """
 
 import argparse
+import json
+import lzma
 import os
-import pickle
 import sys
+import tempfile
 import time
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from diplomacy_engine import VectorGame, load_player
-from diplomacy_engine.constants import RUNNING
-from diplomacy_engine.games.decisions import Decisions
+from diplomacy_engine import Game, VectorGame, load_map, load_player, make_bot
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.matches.figures import wilson_interval
-from diplomacy_engine.play.review import avoidable, judging_policy, mark_of
-from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.search.judge import SUBMITTED, Verdicts, make_judge, own_places
-from diplomacy_engine.scoring.outcomes import figure_values
+from diplomacy_engine.play.people import joint, people_of
+from diplomacy_engine.play.review import MARKS, Reviewed, Reviews, accuracy, judges_of
+from diplomacy_engine.players.advice import orders_by_player
+from diplomacy_engine.players.search.judge import (
+    RANDOM,
+    SUBMITTED,
+    SURE,
+    Judges,
+    _Trial,
+    held,
+    make_judges,
+)
+from diplomacy_engine.rules.notation import unit_of
+from diplomacy_engine.textgame.imports.games import read_games
 
-PLAYED_OUT, ANEW, COSTLY = 200, 800, 5.0
-SCREENS = 12, 40  # so many games come first: what is surely not costly is dropped after them
-TIES = 1e-6
-MOST = 12  # decisions of a power that are tried
-
-
-class Planted(NamedTuple):
-    power: int
-    phase: int
-    cost: float  # in points
-    cost_anew: float  # of other games
-    orders: np.ndarray  # (phases, V) of all powers
-
-
-def self_play(policy, games: VectorGame) -> list[tuple[VectorGame, np.ndarray]]:
-    """Play games to their ends; return the positions before each phase, and the orders."""
-    history, rows = [], np.arange(games.num_games)
-    while (games.state.end == RUNNING).any():
-        before = games.spare(games.num_games)
-        before.copy_from(games, rows, rows, keep_seeds=True)
-        orders = orders_of(games, policy)
-        history.append((before, orders))
-        games.step(orders)
-    return history
+HELD_OUT, COSTLY, CONFIRMING = 10, 0.1, 60  # one game in so many; a share of what was left; samples
+KINDS = "center left", "holder removed", "support given up"
+BOARD = load_map("standard")
 
 
-def own_decision(games: VectorGame, row: int, power: int) -> Decisions:
-    decisions = games.decisions(np.array([row]))
-    return decisions.take(decisions.power == power)
+def games_of(file: str, tune: bool, rng: np.random.Generator) -> Iterator[dict]:
+    """Yield people's games in an order drawn at random."""
+    with lzma.open(file, "rt") as lines:
+        every = [line for line in lines if _is_held_out(line) != tune]
+    with tempfile.TemporaryDirectory() as folder:
+        for number in rng.permutation(len(every)):
+            path = Path(folder) / "game.jsonl"
+            path.write_text(every[number])
+            yield next(iter(read_games(path, BOARD)))
 
 
-def random_orders(games: VectorGame, decision: Decisions, rng) -> np.ndarray:
-    picks = [
-        rng.choice(decision.order[slice(*decision.order_start[slot : slot + 2])])
-        for slot in range(len(decision.slot_province))
-    ]
-    orders = games.new_orders()
-    games.write_orders(orders, decision, np.array(picks, np.int32))
-    return orders[decision.game[0]]
+def _is_held_out(line: str) -> bool:
+    return zlib.crc32(str(json.loads(line)["id"]).encode()) % HELD_OUT == 0
 
 
-def cost_of(policy, games, row, power, places, ours, theirs, copies) -> tuple[float, float]:
-    """Return the points by which orders `ours` end better than `theirs`, and the standard error;
-    both are played on `copies` times from a row, the others' first orders the same."""
-    wide = games.spare(2 * copies)
-    wide.copy_from(games, np.full(2 * copies, row), np.arange(2 * copies))
-    orders = orders_of(wide, policy)
-    orders[copies:] = orders[:copies]
-    orders[:copies, places], orders[copies:, places] = ours[places], theirs[places]
-    wide.step(orders)
-    while (wide.state.end == RUNNING).any():
-        wide.step(orders_of(wide, policy))
-    score = figure_values(wide.outcomes(), wide.board.victory_centers)["sum_of_squares"]
-    apart = 100 * (score[:copies, power] - score[copies:, power])
-    return float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(copies))
+class Bench:
+    def __init__(self, args: argparse.Namespace):
+        self.args, self.rng = args, np.random.default_rng(args.seed)
+        self.players = [load_player(name, game_map=BOARD) for name in judges_of(BOARD)]
+
+    def review(self, saved: dict, wanted: set[tuple[str, str]]) -> list[Reviewed]:
+        """Return the reviews of some (phase, power)."""
+        reviews = Reviews(saved, self.players, BOARD)
+        names = [phase["name"] for phase in saved["phases"]]
+        reviews._wanted &= {(names.index(n), BOARD.power_index[p]) for n, p in wanted}
+        return [one for part in reviews for one in part]
+
+    def openings(self) -> Iterator[bool]:
+        people = people_of(BOARD)
+        for saved in games_of(self.args.games, self.args.tune, self.rng):
+            first = saved["phases"][:2]
+            wanted = set()
+            for power, (games, sets) in people.openings.items():
+                played = sets.get(joint(first[0], power), (0,))[0]
+                if first[0]["orders"].get(power) and played >= 0.05 * games:
+                    wanted.add((first[0]["name"], power))
+            for one in self.review(saved | {"phases": first}, wanted):
+                yield bool(one.mark)
+
+    def collapses(self) -> Iterator[bool]:
+        for saved in games_of(self.args.games, self.args.tune, self.rng):
+            springs = {
+                int(phase["name"][1:-1]): phase["state"]["centers"]
+                for phase in saved["phases"]
+                if phase["name"][0] == "S" and phase["name"][-1] == "M"
+            }
+            for power in BOARD.powers:
+                centers = {year: len(own.get(power) or ()) for year, own in springs.items()}
+                years = [y for y in centers if centers[y] >= 5 and _falls(centers, y)]
+                if not years:
+                    continue
+                year = years[0]
+                part = [
+                    phase
+                    for phase in saved["phases"][:-1]
+                    if year - 1 <= int(phase["name"][1:-1]) <= year + 2
+                ]
+                sent = [
+                    bool(phase["orders"].get(power))
+                    for phase in part
+                    if phase["name"][-1] == "M" and phase["state"]["units"].get(power)
+                ]
+                if all(sent):
+                    decisions = self.review(saved, {(phase["name"], power) for phase in part})
+                    self.show(decisions)
+                    yield any("?" in one.mark for one in decisions)
+                    break  # one of a game
+
+    def show(self, decisions: list[Reviewed]) -> None:
+        for one in decisions if self.args.verbose else ():
+            better = [text for text in one.best if text not in one.orders]
+            print(
+                f"  {one.phase} {one.power} {one.mark or '-'} {one.loss} ± {one.uncertainty}, "
+                f"hindsight {one.hindsight}, worth {one.worth} {one.best_worth}, centers "
+                f"{one.centers} {one.best_centers}, {one.orders}, better {better}, {one.reasons}",
+                flush=True,
+            )
+
+    def strong(self) -> Iterator[Reviewed]:
+        for saved in games_of(self.args.games, self.args.tune, self.rng):
+            last = saved["phases"][-1]["state"]["centers"]
+            winner = next((p for p in BOARD.powers if len(last.get(p) or ()) >= 18), None)
+            names = [p["name"] for p in saved["phases"][:-1] if p["orders"].get(winner)]
+            if winner and names:
+                chosen = self.rng.choice(names, min(4, len(names)), replace=False)
+                decisions = self.review(saved, {(name, winner) for name in chosen})
+                self.show(decisions)
+                yield from decisions
+
+    def planted(self) -> Iterator[tuple[str, bool]]:
+        judges = make_judges(
+            self.players, VectorGame(BOARD, 1, max_years=0), None, people_of(BOARD).worth
+        )
+        counts: Counter = Counter()
+        for saved in games_of(self.args.games, self.args.tune, self.rng):
+            phases = [phase for phase in saved["phases"][:-1] if int(phase["name"][1:-1]) > 1901]
+            for number in self.rng.permutation(len(phases))[:8]:
+                phase = phases[number]
+                cases = list(self.cases(phase))
+                for at in self.rng.permutation(len(cases))[:1]:
+                    kind, power, texts = cases[at]
+                    if counts[kind] >= self.args.cases:
+                        continue
+                    game = _played(phase)
+                    game.submit(power, texts, strict=False)
+                    cost, error = self.cost(judges, phase, power, texts)
+                    if cost < COSTLY or cost < SURE * error:
+                        continue
+                    counts[kind] += 1
+                    game.adjudicate()
+                    (one,) = self.review(game.to_saved_game(), {(phase["name"], power)})
+                    if self.args.verbose:
+                        print(f" {kind}, cost {cost:.2f} ± {error:.2f}")
+                        self.show([one])
+                    yield kind, "?" in one.mark
+            if all(counts[kind] >= self.args.cases for kind in KINDS):
+                return
+
+    def cost(
+        self, judges: Judges, phase: dict, power: str, texts: list[str]
+    ) -> tuple[float, float]:
+        """Return what a person's orders are ahead of others, as a share of what was left, and the
+        standard error."""
+        game, other = _played(phase), _played(phase)
+        other.submit(power, texts, strict=False)
+        games, pair = game.vector_game, []
+        for one in (game, other):
+            (orders,) = games.new_orders()
+            orders[list(one.order_numbers())] = list(one.order_numbers().values())
+            pair.append(orders)
+        games.seed_games(np.zeros(1, int), np.array([12345], np.uint64))
+        decisions = games.decisions(np.zeros(1, int))
+        decisions = decisions.take(decisions.power == BOARD.power_index[power])
+        trial = _Trial(judges, games, decisions, pair[1][None], np.ones(1, bool))
+        trial.candidates[0, RANDOM] = np.where(trial.places[0], pair[0], NONE)
+        shape = *trial.candidates.shape[:2], CONFIRMING
+        trial.samples = judges.sample(games, trial.rows, 0, CONFIRMING)
+        trial.worth, trial.held = np.full(shape, np.nan), np.zeros((*shape, 34), bool)
+        trial._play(np.arange(shape[1])[None] <= RANDOM, 0, CONFIRMING)
+        loss, error, _ = trial._loss(np.array([RANDOM]), SUBMITTED, 0, CONFIRMING)
+        return float(loss[0]), float(error[0])
+
+    def cases(self, phase: dict) -> Iterator[tuple[str, str, list[str]]]:
+        """Yield blunders that could be planted: kind, power, its orders."""
+        game = _played(phase)
+        legal = defaultdict(list)
+        for power in BOARD.powers:
+            for unit in game.units.get(power) or ():
+                if phase["name"][-1] == "M":
+                    legal[power] += game.legal_orders(unit)
+        for power in BOARD.powers:
+            orders = {unit_of(text): text for text in phase["orders"].get(power) or ()}
+            units, centers = game.units.get(power) or [], set(game.centers.get(power) or ())
+            others = [other for other in BOARD.powers if other != power]
+            if not orders:
+                continue
+            near = {
+                unit
+                for unit in units
+                if unit[2:5] in centers
+                and any(_moves(text, unit[2:5]) for other in others for text in legal[other])
+            }
+            if phase["name"][-1] == "A":
+                removed = [unit for unit, text in orders.items() if text.endswith(" D")]
+                held_by = [unit for unit in units if unit[2:5] in centers and unit not in removed]
+                for unit in held_by if removed else ():
+                    texts = [f"{one} D" for one in removed[1:]] + [f"{unit} D"]
+                    yield KINDS[1], power, texts
+                continue
+            if phase["name"][-1] != "M":
+                continue
+            for unit in near:
+                if " - " in orders.get(unit, ""):
+                    continue
+                for text in legal[power]:
+                    place = text.split()[-1][:3]
+                    if text.startswith(f"{unit} - ") and place not in _centers():
+                        yield KINDS[0], power, [*_without(orders, unit), text]
+            for unit, text in orders.items():
+                if " S " in text and self._loses(phase, power, _without(orders, unit)):
+                    yield KINDS[2], power, [*_without(orders, unit), f"{unit} H"]
+
+    def _loses(self, phase: dict, power: str, texts: list[str]) -> bool:
+        counts = []
+        for given in (None, texts):
+            game = _played(phase)
+            if given is not None:
+                game.submit(power, given, strict=False)
+            game.adjudicate()
+            counts.append(held(game.vector_game, np.array([BOARD.power_index[power]])).sum())
+        return counts[1] < counts[0]
+
+    def accuracies(self) -> Iterator[tuple[str, float, float]]:
+        for saved in games_of(self.args.games, self.args.tune, self.rng):
+            last = Game.from_state(
+                BOARD, dict(saved["phases"][-1]["state"]) | {"name": "COMPLETED"}
+            )
+            shares, power = last.figures(), BOARD.powers[int(self.rng.integers(7))]
+            names = [p["name"] for p in saved["phases"][:-1] if p["orders"].get(power)]
+            chosen = self.rng.permutation(names)[: self.args.decisions]
+            decisions = self.review(saved, {(name, power) for name in chosen})
+            if len(decisions) > 4:
+                yield power, accuracy(decisions), shares[power]["sum_of_squares"]
 
 
-def plant(policy, history, row: int, rng) -> Planted | None:
-    """Plant a costly decision in one game, and let the policy play on; None: there is none."""
-    num_powers = history[0][0].num_powers
-    power = int(rng.integers(num_powers))
-    going = [n for n, (before, _) in enumerate(history) if before.state.end[row] == RUNNING]
-    phases = [n for n in going if own_decision(history[n][0], row, power).count]
-    for number in rng.permutation(phases)[:MOST]:
-        before, orders = history[number]
-        decision = own_decision(before, row, power)
-        (places,) = own_places(before, decision)
-        planted = random_orders(before, decision, rng)
-        mine = orders[row]
-        if (planted[places] == mine[places]).all():
-            continue
-        at = before, row, power, places, mine, planted
-        for copies in SCREENS:
-            cost, error = cost_of(policy, *at, copies)
-            if cost + 2 * error < COSTLY:
-                break
-        else:
-            cost, _ = cost_of(policy, *at, PLAYED_OUT)
-        if cost < COSTLY:
-            continue
-        played = before.spare(1)
-        played.copy_from(before, np.array([row]), np.array([0]))
-        submitted = played.new_orders()
-        submitted[0] = np.where(places, planted, mine)
-        sequence = [past[row] for _, past in history[:number]]
-        while played.state.end[0] == RUNNING:
-            sequence.append(submitted[0].copy())
-            played.step(submitted)
-            submitted = orders_of(played, policy)
-        anew, _ = cost_of(policy, *at, ANEW)
-        return Planted(power, int(number), cost, anew, np.array(sequence))
-    return None
+def _falls(centers: dict[int, int], year: int) -> bool:
+    return centers.get(year + 1, 5) < 5 and any(centers.get(year + n, 9) <= 2 for n in (1, 2, 3))
 
 
-def phases_of(games: VectorGame, orders: np.ndarray) -> VectorGame:
-    """Return a game's positions before each phase, a row each."""
-    rows, now = games.spare(len(orders)), games.spare(1)
-    for number, submitted in enumerate(orders):
-        rows.copy_from(now, np.zeros(1, int), np.array([number]))
-        each = now.new_orders()
-        each[0] = submitted
-        now.step(each)
-    return rows
+def _played(phase: dict) -> Game:
+    """Return a phase with the orders of all powers submitted."""
+    game = Game.from_state(BOARD, phase["state"])
+    for power, texts in phase["orders"].items():
+        game.submit(power, texts or [], strict=False)
+    return game
 
 
-def judged(
-    judge, games: VectorGame, orders: np.ndarray, powers
-) -> tuple[VectorGame, Decisions, Verdicts]:
-    rows = phases_of(games, orders)
-    decisions = rows.decisions()
-    decisions = decisions.take(np.isin(decisions.power, powers))
-    return rows, decisions, judge.judge(rows, decisions, orders)
+def _moves(text: str, place: str) -> bool:
+    return (
+        " - " in text and " S " not in text and " C " not in text and text.split()[3][:3] == place
+    )
+
+
+def _without(orders: dict[str, str], unit: str) -> list[str]:
+    return [text for one, text in orders.items() if one != unit]
+
+
+def _centers() -> set[str]:
+    return {BOARD.provinces[v] for v in BOARD.board.center_province}
+
+
+def random_play(count: int) -> list[float]:
+    """Return accuracies of random play on `small` against the map's best policy."""
+    small = load_map("small")
+    policy, result = load_player(judges_of(small)[0], game_map=small), []
+    for number in range(count):
+        game, power = Game("small", max_years=6), ("ENGLAND", "RUSSIA")[number % 2]
+        while not game.is_over:
+            for player in (policy, make_bot("random")):
+                seat = [p for p in game.powers if (p == power) == (player is not policy)]
+                for p, texts in orders_by_player(game, player, seat, number).items():
+                    game.submit(p, texts)
+            game.adjudicate()
+        reviews = Reviews(game.to_saved_game(), [policy], small, [power])
+        result.append(accuracy([one for part in reviews for one in part]))
+    return result
 
 
 def interval(successes: float, count: int) -> str:
@@ -156,93 +313,46 @@ def interval(successes: float, count: int) -> str:
 
 def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    flags.add_argument("--map", default="small")
-    flags.add_argument("--policy", default=None, help="who plays and judges; None: the review's")
-    flags.add_argument("--games", type=int, default=200, help="planted decisions")
+    flags.add_argument("games", help="human_games.jsonl.xz")
+    flags.add_argument("--what", required=True)
+    flags.add_argument("--cases", type=int, default=20)
+    flags.add_argument("--decisions", type=int, default=12, help="of a power, for accuracy")
+    flags.add_argument("--phases", type=int, default=60, help="for time")
     flags.add_argument("--seed", type=int, default=1)
-    flags.add_argument("--minutes", type=float, default=1e9, help="of planting at the most")
-    flags.add_argument("--cases", default=None, help="file that keeps what was planted")
-    flags.add_argument("--own", type=int, default=20, help="games for the judge's own marks")
-    flags.add_argument("--unchecked", action="store_true", help="play nothing out for the ranking")
+    flags.add_argument("--tune", action="store_true")
+    flags.add_argument("--verbose", action="store_true")
     args = flags.parse_args()
-    games, began = VectorGame(args.map, 40, args.seed, threads=1, auto_reset=False), time.time()
-    policy = load_player(
-        args.policy or judging_policy(games.map), game_map=games.map, seed=args.seed
-    )
-    file = args.cases and Path(args.cases)
-    cases, plain = pickle.loads(file.read_bytes()) if file and file.is_file() else ([], [])
-    rng = np.random.default_rng([args.seed, len(cases)])
-    while len(cases) < args.games and time.time() - began < 60 * args.minutes:
-        games.reset()
-        history = self_play(policy, games)
-        for row in range(games.num_games):
-            length = sum(before.state.end[row] == RUNNING for before, _ in history)
-            plain.append(np.array([orders[row] for _, orders in history[:length]]))
-            planted = plant(policy, history, row, rng)
-            if planted is not None and len(cases) < args.games:
-                cases.append(planted)
-            if file:
-                file.write_bytes(pickle.dumps((cases, plain)))
-            if len(cases) == args.games or time.time() - began > 60 * args.minutes:
-                break
-    report(args, policy, games, cases, plain)
-
-
-def report(args, policy, games: VectorGame, cases: list, plain: list) -> None:
-    judge = make_judge(policy, games)
-    print(f"{games.map.name}, {policy.name}: {len(cases)} planted decisions", flush=True)
-    ranks, truly, decisions_of = [], [], 0
-    for case in cases:
-        rows, decisions, verdicts = judged(judge, games, case.orders, [case.power])
-        pairs = zip(verdicts.loss, verdicts.edge[:, 0])
-        loss = np.array([avoidable(*pair) + TIES * pair[0] for pair in pairs])  # as the page ranks
-        at = int(np.flatnonzero(decisions.game == case.phase)[0])
-        decisions_of += decisions.count
-        higher = np.flatnonzero(loss > loss[at])
-        rank = 1 + len(higher) if loss[at] > 0 else decisions.count
-        ranks.append(rank)
-        if rank == 1 or args.unchecked:
-            truly.append(rank == 1)
-            continue
-        costs = []  # of the planted decision and of those that are ranked above it, both anew
-        for d in [at, *higher] if loss[at] > 0 else ():
-            best = verdicts.candidates[d, verdicts.best[d]]
-            submitted = verdicts.candidates[d, SUBMITTED]
-            places, row = verdicts.places[d], int(decisions.game[d])
-            cost, _ = cost_of(policy, rows, row, case.power, places, best, submitted, PLAYED_OUT)
-            costs.append(cost)
-        truly.append(bool(costs) and min(costs) == costs[0])
-    if cases:
-        print(f"decisions of the power: {decisions_of / len(cases):.1f} a game")
-    anew = np.array([case.cost_anew >= COSTLY for case in cases], bool)
-    ways = {"all": np.ones_like(anew), f"at least {COSTLY:.0f} points anew": anew}
-    for way, chosen in ways.items():
-        of_chosen, count = np.array(ranks)[chosen], chosen.sum()
-        if not count:
-            continue
-        print(f"{way}: ranked worst: {interval((of_chosen == 1).sum(), count)}")
-        if not args.unchecked:
-            share = interval(np.array(truly)[chosen].sum(), count)
-            print(f"... or all ranked above it cost as much, played out: {share}")
-        print(f"... among the worst three: {interval((of_chosen <= 3).sum(), count)}", flush=True)
-    marks = []
-    for orders in plain[: args.own]:
-        _, decisions, verdicts = judged(judge, games, orders, range(games.num_powers))
-        points = 100 * np.column_stack([verdicts.loss, verdicts.error, verdicts.edge])
-        marks += [mark_of(*each) for each in points]
-    shares = {mark: marks.count(mark) / max(1, len(marks)) for mark in ("!", "?!", "?", "??")}
-    print(f"marks of the judge's own {len(marks):,} decisions: ", end="")
-    print(", ".join(f"{mark} {share:.2%}" for mark, share in shares.items()))
-    if marks:
-        print(f"?? of its own: {interval(marks.count('??'), len(marks))}", flush=True)
-    longest = max(plain, key=len)[:60]
-    for powers in ([0], range(games.num_powers)):
-        begun, used = time.perf_counter(), time.process_time()
-        _, decisions, _ = judged(judge, games, longest, powers)
-        print(
-            f"{len(longest)} phases, {len(powers)} powers, {decisions.count} decisions: "
-            f"{time.perf_counter() - begun:.1f} s ({time.process_time() - used:.1f} s of processor)"
-        )
+    if args.what == "random":
+        values = random_play(args.cases)
+        print(f"random play on small: {np.mean(values):.0f}, of games {values}")
+        return
+    bench, begun = Bench(args), time.process_time()
+    if args.what in ("openings", "collapses"):
+        marked = [one for _, one in zip(range(args.cases), getattr(bench, args.what)())]
+        print(f"{args.what}: marked {interval(sum(marked), len(marked))}")
+    elif args.what == "strong":
+        marks = Counter(one.mark for _, one in zip(range(args.cases), bench.strong()))
+        for mark in MARKS:
+            print(f"{mark}: {interval(marks[mark], marks.total())}")
+    elif args.what == "planted":
+        of_kind = defaultdict(list)
+        for kind, marked in bench.planted():
+            of_kind[kind].append(marked)
+            print(", ".join(f"{k} {sum(m)} of {len(m)}" for k, m in of_kind.items()), flush=True)
+    elif args.what == "accuracy":
+        rows = [one for _, one in zip(range(args.cases), bench.accuracies())]
+        means = defaultdict(list)
+        for power, _, share in rows:
+            means[power].append(share)
+        rest = [share - np.mean(means[power]) for power, _, share in rows]
+        print(f"correlation {np.corrcoef([one for _, one, _ in rows], rest)[0, 1]:.2f}")
+    elif args.what == "time":
+        saved = next(games_of(args.games, args.tune, bench.rng))
+        saved["phases"] = saved["phases"][: args.phases + 1]
+        begun = time.process_time()
+        count = sum(len(part) for part in Reviews(saved, bench.players, BOARD))
+        print(f"{count} decisions")
+    print(f"{time.process_time() - begun:.0f} s of processor")
 
 
 if __name__ == "__main__":

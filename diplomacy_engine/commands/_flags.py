@@ -344,9 +344,9 @@ class Review:
     """saved games, or games from elsewhere that `import-game` reads"""
     power: tuple[str, ...] = ()
     """whose decisions are reviewed; none: everybody's"""
-    player: str | None = None
-    """who judges: a trained policy, fast:POLICY or lookahead; None: the best policy from self-play
-    of the map, or lookahead if there is none"""
+    player: tuple[str, ...] = ()
+    """who judge: trained policies, fast:POLICY or lookahead; none: on standard three of which one
+    has learned from people, else the map's best policy from self-play, or lookahead"""
     output: Annotated[str | None, arg(aliases=["-o"])] = None
     """page to write (.html)"""
     json: str | None = None

@@ -61,7 +61,7 @@ def run_replay(arguments: ReplayFlags) -> int:
 
 
 def _review(judge: str, reviews: list[dict], saved: dict, game_map: str | None) -> dict:
-    review, decisions = reviewed(saved, game_map, judge)
+    review, decisions = reviewed(saved, game_map, [judge])
     reviews.append(page_facts(make_replay(saved, game_map), review, decisions))
     return saved
 

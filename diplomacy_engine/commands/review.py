@@ -1,7 +1,7 @@
 """`python -m diplomacy_engine review`: which decisions of games cost most, and what was better."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .._files import atomic_write, check_target
@@ -9,7 +9,7 @@ from .._progress import Progress
 from .._suggest import counted
 from ..errors import UserError
 from ..pictures.board import phase_title
-from ..play.review import WORST, Reviewed, Reviews, judging_policy, page_facts, summary
+from ..play.review import WORST, Reviewed, Reviews, judges_of, page_facts, summary
 from ..players.loading import load_player
 from ..replays.page import page
 from ..replays.replay import make_replay
@@ -54,14 +54,15 @@ def run_review(arguments: Review) -> int:
 def reviewed(
     saved: Mapping,
     game_map: str | None,
-    judge: str | None,
+    judges: Sequence[str],
     powers: tuple[str, ...] = (),
     quiet: bool = True,
 ) -> tuple[Reviews, list[Reviewed]]:
     """Return the review of a saved game, finished; unless `quiet`, a line tells how far it is."""
     saved_map = read_saved_game(saved, game_map)[1]
-    player = load_player(judge or judging_policy(saved_map), game_map=saved_map)
-    reviews, decisions = Reviews(saved, player, saved_map, powers), []
+    names = judges or judges_of(saved_map)
+    players = [load_player(name, game_map=saved_map) for name in names]
+    reviews, decisions = Reviews(saved, players, saved_map, powers), []
     if quiet:
         return reviews, [one for part in reviews for one in part]
     with Progress(reviews.total, unit="decisions", keep=False) as progress:
@@ -74,18 +75,25 @@ def reviewed(
 def _show(title: str, reviews: Reviews, decisions: list[Reviewed], record: dict) -> None:
     console = make_console()
     rows = [
-        (power, [f"{figures['accuracy']:.0f}", *(f"{n}" for n in figures["marks"].values())])
+        (
+            power,
+            [
+                f"{figures['accuracy']:.0f}",
+                *(f"{n}" for n in figures["marks"].values()),
+                figures["losing_since"],
+            ],
+        )
         for power, figures in record["powers"].items()
     ]
-    columns = ["accuracy", "!", "?!", "?", "??"]
-    print_table(console, "power", columns, rows, f"{title} judged by {reviews.judge.name}".strip())
+    columns = ["accuracy", "!", "?!", "?", "??", "losing since"]
+    print_table(console, "power", columns, rows, f"{title} judged by {reviews.judges.name}".strip())
     for power in record["powers"]:
         mine = [one for one in decisions if one.power == power and "?" in one.mark]
-        for one in sorted(mine, key=Reviewed.severity, reverse=True)[:WORST]:
+        for one in sorted(mine, key=lambda one: -one.loss)[:WORST]:
             better = ", ".join(text for text in one.best if text not in one.orders)
             console.print(
-                f"{power} {phase_title(one.phase)}: {one.mark} {one.loss:.1f} points "
-                f"(± {one.uncertainty:.1f}); better: {better or 'fewer orders'}"
+                f"{power} {phase_title(one.phase)}: {one.mark} lost {one.loss:.0f}% of what was "
+                f"left; better: {better or 'fewer orders'}; {one.reasons[0]}"
             )
     if reviews.left_out:
         console.print(f"left out: {counted(len(reviews.left_out), 'thing')}")

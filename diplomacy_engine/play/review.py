@@ -9,16 +9,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._suggest import listed
-from ..constants import BOUNCE, DISLODGED, NONE, RUNNING, phase_kind
+from .._suggest import counted, listed
+from ..constants import DISLODGED, NONE, RUNNING, phase_kind
 from ..errors import UserError
 from ..games.vector_game import VectorGame
+from ..pictures.board import phase_title
 from ..players.advice import ordering
 from ..players.asking import ask_players
 from ..players.bots import make_bot
 from ..players.policy.files import policies_of
 from ..players.protocols import Player
-from ..players.search.judge import SUBMITTED, SURE, Judge, JudgeSettings, Verdicts, make_judge
+from ..players.search.judge import (
+    BETTER,
+    GIVEN,
+    SURE,
+    JudgeSettings,
+    Verdicts,
+    held,
+    make_judges,
+)
 from ..replays.replay import Replay
 from ..replays.reviewed import review_facts
 from ..rules.map import MAP_NAMES, Map, load_map
@@ -28,16 +37,16 @@ from ..textgame.game import Game
 from ..textgame.position import load_state
 from ..textgame.saved_game import OWN_END, in_disorder
 from .file import rebuild
+from .people import Opening, people_of
 
 GAMES = 32  # that are played for an outlook
 AT_ONCE = 12  # phases that are judged in one go
-# Mark -> points that orders must have lost, and for the first two the judge's own orders saved;
-# calibrated in docs/playing.md.
-MARKS = {"??": 15.0, "?": 7.5, "?!": 3.0}
-BETTER = 3.0  # points by which orders marked ! are ahead of the judge's own
+# Mark -> what orders must have lost, in % of what was left; calibrated in docs/playing.md.
+MARKS = {"??": 30.0, "?": 18.0, "?!": 10.0}
+MUCH = 20.0  # % of what was left; better orders that lose so much in hindsight give no mark
 WORST = 5  # decisions of a power that are listed first
-FORGIVING = 15.0  # points of loss after which a decision counts as 37 % accurate
-LIKELY = 0.25  # difference in probability that is told as a reason
+LIKELY, FEWER = 0.25, 0.3  # differences in probability, and in centers, that are told as a reason
+HOPELESS = 1.0  # points of worth
 
 
 class Outlook(NamedTuple):
@@ -96,7 +105,11 @@ def _own_draws(player: Player) -> Player:
 
 
 class Reviewed(NamedTuple):
-    """One decision of a power. Worths are points: 100 times the `sum_of_squares` to be expected."""
+    """One decision of a power. Worths are points: 100 times the `sum_of_squares` to be expected.
+
+    Centers and survival (in %) are those to be expected `Judges.years` later. Losses are in % of
+    what the better orders leave, half of it worth and half centers.
+    """
 
     phase: str
     power: str
@@ -104,17 +117,19 @@ class Reviewed(NamedTuple):
     best: list[str]  # the same where nothing is better by a standard error
     worth: float
     best_worth: float
-    own_worth: float  # of the judge's likeliest orders
+    centers: float
+    best_centers: float
+    survival: float
+    best_survival: float
     loss: float
     uncertainty: float  # standard error of the loss
+    of_judges: list[float]  # loss by each judge
+    random_loss: float  # of any legal orders
     mark: str
-    reasons: list[str]
-    hindsight: float  # points that the best orders would have brought more in this very game
-    in_this_game: str  # which centers that would have been, in words
-
-    def severity(self) -> tuple[float, float]:
-        """Return by what decisions are ranked: the greatest is the worst."""
-        return avoidable(self.loss, self.worth - self.own_worth), self.loss
+    reasons: list[str]  # the best one first
+    opening: str  # how often people play these orders, in words
+    hindsight: float  # loss against what the others did order, in this very game
+    in_this_game: str  # which centers the best orders would have brought there, in words
 
 
 class Reviews:
@@ -123,26 +138,27 @@ class Reviews:
     Attributes:
         total, done: decisions to review, and those that are.
         left_out: phase, power and reason of what is not reviewed.
-        judge: who judges.
+        judges: who judge.
+        years: after how many of them centers and survival are looked at.
     """
 
     def __init__(
         self,
         saved: Mapping,
-        player: object,
+        players: Sequence[Player],
         game_map: Map | str | None = None,
         powers: Sequence[str] = (),
         settings: JudgeSettings | None = None,
         max_years: int | None = None,
     ):
-        """See make_judge for the player; `powers`: whose decisions (none: all). `max_years` (None:
-        no limit, or what the game's end shows). UserError: no such power, or no judge."""
+        """See make_judges for the players; `powers`: whose decisions (none: all); `max_years`: None
+        for no limit, or what the game's end shows. UserError: no such power, or no judge."""
         game = Game.from_saved_game(saved, game_map)
         self.map, self.left_out = game.map, []
         self.powers = [game.map.powers[game.map.power_number(name)] for name in powers]
         self.powers = self.powers or game.powers
         max_years = game.max_years = max_years or _year_limit(saved, game)
-        self._history = game.history
+        self._history, self._people = game.history, people_of(game.map)
         games = VectorGame(
             game.map, max(1, len(game.history)), max_years=max_years or 0, auto_reset=False
         )
@@ -151,7 +167,8 @@ class Reviews:
         for number in range(len(game.history)):
             self._read(game, number)
         self.total, self.done = len(self._wanted), 0
-        self.judge: Judge = make_judge(player, games, settings)
+        self.judges = make_judges(players, games, settings, self._people.worth)
+        self.years = self.judges.years(games)
 
     def _read(self, game: Game, number: int) -> None:
         """Take over one phase's position and orders, or say why not."""
@@ -191,41 +208,58 @@ class Reviews:
             wanted = [pair in self._wanted for pair in zip(decisions.game, decisions.power)]
             decisions = decisions.take(np.array(wanted, bool))
             if decisions.count:
-                verdicts = self.judge.judge(self._games, decisions, self._orders)
+                openings = [
+                    self._people.opening(self._history, int(e), self.map.powers[p])
+                    for e, p in zip(decisions.game, decisions.power)
+                ]
+                popular = np.array([one.popular for one in openings])
+                verdicts = self.judges.judge(self._games, decisions, self._orders, popular)
                 yield [
-                    self._reviewed(verdicts, d, int(decisions.game[d]), int(decisions.power[d]))
-                    for d in range(decisions.count)
+                    self._reviewed(
+                        verdicts, d, int(decisions.game[d]), int(decisions.power[d]), one
+                    )
+                    for d, one in enumerate(openings)
                 ]
             self.done += decisions.count
         self.done = self.total  # also if some had no choice
 
-    def _reviewed(self, verdicts: Verdicts, d: int, number: int, power: int) -> Reviewed:
+    def _reviewed(
+        self, verdicts: Verdicts, d: int, number: int, power: int, opening: Opening
+    ) -> Reviewed:
         phase, name = self._history[number], self.map.powers[power]
-        best, loss = int(verdicts.best[d]), 100 * float(verdicts.loss[d])
-        error, worth = 100 * float(verdicts.error[d]), 100 * float(verdicts.worth[d])
-        edge, edge_error = 100 * verdicts.edge[d]
-        mark = mark_of(loss, error, edge, edge_error)
-        lists = [self._texts(verdicts.candidates[d, k]) for k in (SUBMITTED, best)]
-        reasons, in_this_game = [], ""
+        loss, error = 100 * float(verdicts.loss[d]), 100 * float(verdicts.error[d])
+        lists = [self._texts(orders) for orders in verdicts.orders[d]]
+        agree = bool((np.sign(verdicts.of_judges[d]) == np.sign(loss)).all())
+        hindsight = 100 * float(verdicts.hindsight[d])
+        mark = mark_of(loss, error) if agree and hindsight > -MUCH else ""
+        reasons: list[tuple[float, str]] = []
         if "?" in mark:
             reasons = self._faults(phase, name, *lists)
-            reasons += self._chances(verdicts, d, number, power, best)
-            in_this_game = self._in_this_game(verdicts, d, number, power, best)
-        hindsight = 100 * float(verdicts.hindsight[d, best] - verdicts.hindsight[d, SUBMITTED])
+            reasons += self._chances(verdicts, d, number, power)
+            reasons.sort(key=lambda reason: -reason[0])
+            mark = mark if reasons else ""
+        figures = np.stack([verdicts.worth[d], verdicts.held[d].sum(1), verdicts.alive[d]])
+        worth, centers, survival = (figures * [[100], [1], [100]]).round(1).tolist()
         return Reviewed(
             phase=phase["name"],
             power=name,
-            orders=lists[0],
-            best=lists[1],
-            worth=round(worth, 1),
-            best_worth=round(worth + loss, 1),
-            own_worth=round(worth - edge, 1),
-            loss=round(loss, 1),
+            orders=lists[GIVEN],
+            best=lists[BETTER],
+            worth=worth[GIVEN],
+            best_worth=worth[BETTER],
+            centers=centers[GIVEN],
+            best_centers=centers[BETTER],
+            survival=survival[GIVEN],
+            best_survival=survival[BETTER],
+            loss=round(loss, 1) if loss > error else 0.0,
             uncertainty=round(error, 1),
+            of_judges=np.round(100 * verdicts.of_judges[d], 1).tolist(),
+            random_loss=round(100 * float(verdicts.random_loss[d]), 1),
             mark=mark,
-            reasons=reasons,
+            reasons=[text for _, text in reasons],
+            opening=opening.words(),
             hindsight=round(hindsight, 1),
-            in_this_game=in_this_game,
+            in_this_game=self._in_this_game(verdicts, d, number, power) if "?" in mark else "",
         )
 
     def _texts(self, orders: np.ndarray) -> list[str]:
@@ -233,14 +267,17 @@ class Reviews:
 
     def _faults(
         self, phase: Mapping, power: str, submitted: Sequence[str], best: Sequence[str]
-    ) -> list[str]:
-        """Return what was wrong with orders whatever the others did, as it was in this game."""
+    ) -> list[tuple[float, str]]:
+        """Return what was wrong with orders whatever the others did, as it was in this game, each
+        with its weight."""
         games = VectorGame(self.map, 1, threads=1, auto_reset=False)
         load_state(games, phase["state"])
         lines, causes = played_orders(games, phase["orders"], result_words(phase["results"]))
         mine, faults = lines.get(power, []), []
         units = {line.unit for line in mine}
         for line in mine:
+            if line.text in best:
+                continue
             unit, words = order_words(self.map, line.text)
             own = units.intersection(causes.get(line.unit, {}).get("bounce", ()))
             if own:
@@ -261,30 +298,25 @@ class Reviews:
             if " R " in text and not any(one.startswith(f"{unit} R ") for one in submitted):
                 name, words = order_words(self.map, text)
                 faults.append(f"{name} was disbanded, and could {words}")
-        return faults
+        return [(LIKELY, fault) for fault in faults]
 
-    def _chances(self, verdicts: Verdicts, d: int, number: int, power: int, best: int) -> list[str]:
-        """Return what the submitted orders do worse than the best against the samples, as
-        adjudicating them all shows: moves that never succeed, units and centers."""
-        places = verdicts.places[d]
-        submitted, better = (verdicts.samples[d].copy() for _ in range(2))
-        for orders, k in ((submitted, SUBMITTED), (better, best)):
-            orders[:, places] = verdicts.candidates[d, k, places]
+    def _chances(
+        self, verdicts: Verdicts, d: int, number: int, power: int
+    ) -> list[tuple[float, str]]:
+        """Return what the submitted orders do worse than the better ones, as adjudicating them
+        against all samples shows and playing on, each with its weight."""
+        places, chances = verdicts.places[d], []
+        worse, after = (
+            self._after(number, np.where(places, own, verdicts.samples[d]))
+            for own in verdicts.orders[d]
+        )
         others = [p for p in range(self._games.num_powers) if p != power]
-        worse, after = self._after(number, submitted), self._after(number, better)
-        total, chances = len(submitted), []
-        for words, winner in (("you win", [power]), ("another power wins", others)):
+        for words, winner in (("You win", [power]), ("Another power wins", others)):
             one, other = (np.isin(games.state.winner, winner).mean() for games in (worse, after))
             if abs(one - other) >= LIKELY:
-                chances.append(
-                    f"{words} at once in {one:.0%}, with the better orders in {other:.0%}"
-                )
+                text = f"{words} at once in {one:.0%}, with the better orders in {other:.0%}"
+                chances.append((1 + abs(one - other), text))
         if phase_kind(self._history[number]["name"]) == "movement":
-            failed = (worse.state.last_result & BOUNCE > 0).all(0)
-            changed = verdicts.candidates[d, SUBMITTED] != verdicts.candidates[d, best]
-            for v in np.flatnonzero(failed & places & changed):
-                unit, words = order_words(self.map, self._games.vocabulary.texts[submitted[0, v]])
-                chances.append(f"{unit}: {words} fails against all {total} samples of their orders")
             for v, (one, other) in self._largest(
                 *((games.state.last_result & DISLODGED > 0).mean(0) for games in (after, worse)),
                 places,
@@ -292,14 +324,25 @@ class Reviews:
                 unit = self._games.state
                 text = self.map.unit_text(unit.unit_kind[number, v], unit.unit_location[number, v])
                 name = order_words(self.map, f"{text} H")[0]
-                chances.append(
-                    f"{name} is dislodged in {other:.0%}, with the better orders in {one:.0%}"
-                )
-        shares = (_holds(games, power).mean(0) for games in (worse, after))
-        for v, (one, other) in self._largest(*shares):
-            chances.append(
-                f"you hold {self._name(v)} in {one:.0%}, with the better orders in {other:.0%}"
-            )
+                text = f"{name} is dislodged in {other:.0%}, with the better orders in {one:.0%}"
+                chances.append((other - one, text))
+        shares = (held(games, np.full(games.num_games, power)).mean(0) for games in (worse, after))
+        for c, (one, other) in self._largest(*shares):
+            text = f"You hold {self._name(c)} in {one:.0%}, with the better orders in {other:.0%}"
+            chances.append((other - one, text))
+        worse_held, better_held = verdicts.held[d]
+        later, years = "with the better orders in", f"{counted(self.years, 'year')} later you hold"
+        sure = np.where(
+            better_held - worse_held > SURE * verdicts.held_error[d], better_held, worse_held
+        )
+        largest = self._largest(worse_held, sure)
+        for c, (one, other) in largest:
+            text = f"{years} {self._name(c)} in {one:.0%}, {later} {other:.0%}"
+            chances.append(((other - one) / 2, text))
+        apart = float((better_held - worse_held).sum())
+        if not largest and apart >= FEWER:
+            most = [self._name(c) for c in np.argsort(worse_held - better_held, kind="stable")[:2]]
+            chances.append((0.0, f"{years} {apart:.1f} centers fewer, most often {listed(most)}"))
         return chances
 
     def _largest(
@@ -316,20 +359,23 @@ class Reviews:
         after.step(np.ascontiguousarray(orders))
         return after
 
-    def _in_this_game(self, verdicts: Verdicts, d: int, number: int, power: int, best: int) -> str:
+    def _in_this_game(self, verdicts: Verdicts, d: int, number: int, power: int) -> str:
         """Tell which centers the better orders would have brought or saved in this very game."""
-        rows, places = np.repeat(self._orders[[number]], 2, 0), verdicts.places[d]
-        rows[1, places] = verdicts.candidates[d, best, places]
-        after = self._after(number, rows)
-        (mine, better), had = _holds(after, power), _holds(self._games, power)[number]
+        real = self._orders[number]
+        rows = np.where(verdicts.places[d], verdicts.orders[d], real)
+        mine, better = held(self._after(number, rows), np.full(2, power))
+        now = self._games.spare(1)
+        now.copy_from(self._games, np.array([number]), np.zeros(1, int))
+        (had,) = held(now, np.array([power]))
         parts = []
         for words, centers in (("taken", better & ~mine & ~had), ("kept", better & ~mine & had)):
-            names = [self._name(v) for v in np.flatnonzero(centers)]
+            names = [self._name(c) for c in np.flatnonzero(centers)]
             parts += [f"{words} {listed(names)}"] if names else []
         return f"In this game, they would have {' and '.join(parts)}." if parts else ""
 
-    def _name(self, v: int) -> str:
-        return self.map.province_names[self.map.provinces[v]]
+    def _name(self, center: int) -> str:
+        province = self._games.board.center_province[center]
+        return self.map.province_names[self.map.provinces[province]]
 
 
 def _year_limit(saved: Mapping, game: Game) -> int | None:
@@ -344,38 +390,30 @@ def _year_limit(saved: Mapping, game: Game) -> int | None:
     return int(name[1:-1]) - int(game.map.board.first_year) + 1
 
 
-def _holds(games: VectorGame, power: int) -> np.ndarray:
-    """Return which centers a power stands in, or owns without anybody in them, (E, V) bool."""
-    state, centers = games.state, games.board.center_province
-    owned = np.zeros(state.unit_power.shape, bool)
-    owned[:, centers] = state.center_owner == power
-    standing = np.zeros(len(owned[0]), bool)
-    standing[centers] = True
-    alone = owned & (state.unit_power == NONE)
-    return (standing & (state.unit_power == power)) | alone
-
-
-def mark_of(loss: float, error: float, edge: float, edge_error: float) -> str:
-    """Return the mark of a decision by its loss and what it is ahead of the judge's own orders.
-
-    What these would have lost, too, was a chance that is hard to see: it counts as `?!`.
-    """
-    if loss <= SURE * error:
-        return "!" if edge >= BETTER and edge > SURE * edge_error else ""
-    if loss < MARKS["?!"]:
+def mark_of(loss: float, error: float) -> str:
+    """Return the mark of a decision by its loss."""
+    if abs(loss) <= SURE * error:
         return ""
-    saved = avoidable(loss, edge) if -edge > SURE * edge_error else 0.0
-    return next((mark for mark, points in MARKS.items() if saved >= points), "?!")
+    if loss < 0:
+        return "!" if -loss >= MARKS["?"] else ""
+    return next((mark for mark, least in MARKS.items() if loss >= least), "")
 
 
-def avoidable(loss: float, edge: float) -> float:
-    """Return how much of a loss the judge's own orders would have saved."""
-    return min(loss, max(0.0, -edge))
+def accuracy(decisions: Sequence[Reviewed]) -> float:
+    """Return how accurate decisions are: 100 if they lose nothing, 0 if as much as any orders."""
+    lost = sum(one.loss for one in decisions)
+    most = sum(max(one.loss, one.random_loss) for one in decisions)
+    return round(100 * (1 - lost / most), 1) if most > 0 else 100.0
 
 
-def accuracy(losses: Sequence[float]) -> float:
-    """Return how accurate decisions with such losses are on average, 0 to 100."""
-    return round(100 * float(np.mean(np.exp(-np.array(losses) / FORGIVING))), 1)
+def losing_since(decisions: Sequence[Reviewed]) -> str:
+    """Return the phase from which on no orders of a power helped any more; "": there is none."""
+    since = ""
+    for one in reversed(decisions):
+        if one.best_worth >= HOPELESS:
+            break
+        since = one.phase
+    return since
 
 
 def summary(decisions: Sequence[Reviewed], left_out: Sequence[dict]) -> dict:
@@ -384,21 +422,30 @@ def summary(decisions: Sequence[Reviewed], left_out: Sequence[dict]) -> dict:
     for power in dict.fromkeys(one.power for one in decisions):
         mine = [one for one in decisions if one.power == power]
         marks = {mark: sum(one.mark == mark for one in mine) for mark in ("!", "?!", "?", "??")}
-        powers[power] = {"accuracy": accuracy([one.loss for one in mine]), "marks": marks}
+        powers[power] = {
+            "accuracy": accuracy(mine),
+            "marks": marks,
+            "losing_since": losing_since(mine),
+        }
     records = [one._asdict() for one in decisions]
     for one in records:
-        del one["own_worth"], one["reasons"], one["hindsight"], one["in_this_game"]
+        del one["random_loss"], one["reasons"], one["opening"], one["hindsight"]
+        del one["in_this_game"]
     return {"decisions": records, "powers": powers, "left_out": list(left_out)}
 
 
 def page_facts(replay: Replay, reviews: Reviews, decisions: Sequence[Reviewed]) -> dict:
     """Return what the pages show of a review, which may still be under way."""
     record = summary(decisions, reviews.left_out)
-    judge, records = reviews.judge.name, [one._asdict() for one in decisions]
+    judge, records = reviews.judges.name, [one._asdict() for one in decisions]
     if judge == "lookahead":
         judge += ", which counts centers within reach, for want of a trained policy"
     facts = review_facts(replay, records, judge, reviews.done, reviews.total)
-    return facts | {"powers": record["powers"], "left_out": record["left_out"]}
+    powers = record["powers"]
+    for figures in powers.values():
+        since = figures["losing_since"]
+        figures["losing_since"] = phase_title(since).split(",")[0] if since else ""
+    return facts | {"years": reviews.years, "powers": powers, "left_out": record["left_out"]}
 
 
 class ReviewJob:
@@ -412,22 +459,25 @@ class ReviewJob:
 
 
 def begin_review(
-    game: Game, judges: Sequence[str], load: Callable[[str], object], powers: Sequence[str]
+    game: Game,
+    judges: Sequence[Sequence[str]],
+    load: Callable[[str], object],
+    powers: Sequence[str],
 ) -> ReviewJob:
-    """Begin to review powers' decisions (none: all) by the first of `judges` that can be one, else
+    """Begin to review powers' decisions (none: all) by the first of `judges` that can be some, else
     by lookahead."""
     job, saved, game_map = ReviewJob(), game.to_saved_game(), game.map
 
-    def begun(player: object) -> Reviews:
-        return Reviews(saved, player, game_map, powers, None, game.max_years)
+    def begun(players: Sequence) -> Reviews:
+        return Reviews(saved, players, game_map, powers, None, game.max_years)
 
     def work() -> None:
         try:
-            for name in judges:
+            for names in judges:
                 with contextlib.suppress(UserError):
-                    job.reviews = begun(ordering(load(name)))
+                    job.reviews = begun([ordering(load(name)) for name in names])
                     break
-            job.reviews = job.reviews or begun(make_bot("lookahead"))
+            job.reviews = job.reviews or begun([make_bot("lookahead")])
             for part in job.reviews:
                 job.decisions += part
         except Exception as error:  # a checkpoint's script is the user's own
@@ -437,9 +487,13 @@ def begin_review(
     return job
 
 
-def judging_policy(game_map: Map) -> str:
-    """Return the name of who judges games of a map if nobody is named: its best policy from
-    self-play, which plays no single opponent's weakness; `lookahead` without one."""
-    trained = [name for name in policies_of(game_map.name) if "dumbbot" not in name]
+def judges_of(game_map: Map) -> list[str]:
+    """Return the names of those who judge games of a map if nobody is named: one that has learned
+    from people's games, and policies from self-play, which play no single opponent's weakness; of
+    other maps the best of these, and `lookahead` without one."""
     own = game_map.name not in MAP_NAMES or game_map.hash != load_map(game_map.name).hash
-    return trained[0] if trained and not own and find_spec("torch") else "lookahead"
+    if own or not find_spec("torch"):
+        return ["lookahead"]
+    trained = policies_of(game_map.name)
+    best = [name for name in trained if "dumbbot" not in name][:1]
+    return [name for name in people_of(game_map).worth if name in trained] or best or ["lookahead"]

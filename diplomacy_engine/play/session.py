@@ -44,7 +44,7 @@ from .file import (
     pasted_game,
     rebuild,
 )
-from .review import Outlook, ReviewJob, begin_review, judging_policy, outlook
+from .review import Outlook, ReviewJob, begin_review, judges_of, outlook
 from .state import PlayError, SessionState
 from .talk import players_talk
 
@@ -634,10 +634,11 @@ class PlaySession:
             if not self.can_review:
                 raise PlayError("only a game that is over, and without teams, is reviewed")
             if self.review_of(viewer) is None:
-                names = [self.record.hint, judging_policy(self.game.map), *self.pool]
+                hint = [[self.record.hint]] if self.record.hint else []
+                judges = [*hint, judges_of(self.game.map), *([name] for name in self.pool)]
                 step, powers = self._reviewed(viewer)
                 self._reviews[step, powers] = begin_review(
-                    self.game, [name for name in names if name], self._load_here, powers
+                    self.game, judges, self._load_here, powers
                 )
                 self.revision += 1
 

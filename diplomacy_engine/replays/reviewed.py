@@ -8,6 +8,8 @@ from ..pictures.drawing import drawing_of
 from ..rules.notation import order_words, unit_of
 from .replay import Replay
 
+_LEFT_OUT = "orders", "best", "phase", "random_loss", "of_judges", "uncertainty", "hindsight"
+
 
 def review_facts(
     replay: Replay, decisions: Sequence[Mapping], judge: str, done: int, total: int
@@ -20,11 +22,11 @@ def review_facts(
         number, power = numbers[decision["phase"]], decision["power"]
         row = worth.setdefault(power, [None] * len(replay.frames))
         row[number] = decision["worth"] / 100
-        better = decision["loss"] > 0
+        better = "?" in decision["mark"]
         orders = {power: decision["best"]}
         better_scene = replay.frames[number].scene.with_orders(replay.map, orders)
         shown.append(
-            {key: decision[key] for key in decision if key not in ("orders", "best", "phase")}
+            {key: decision[key] for key in decision if key not in _LEFT_OUT}
             | {
                 "number": number,
                 "changes": _changes(replay, decision) if better else [],
@@ -40,12 +42,15 @@ def _changes(replay: Replay, decision: Mapping) -> list[tuple[str, str, str]]:
     """Return of each unit that is to order something else: its name, its order, the better one."""
     by_unit = [{unit_of(text): text for text in decision[key]} for key in ("orders", "best")]
     submitted, best = by_unit
-    changes = []
+    changes, letter = [], decision["phase"][-1]
+    removal = any(text.endswith(" D") for text in (*decision["orders"], *decision["best"]))
+    missing = {"M": "no order: holds", "R": "no order: disbands"}.get(letter, "no build")
+    missing = "stays" if letter == "A" and removal else missing
     for unit in sorted({*submitted, *best}):
         if submitted.get(unit) == best.get(unit):
             continue
         words = [
-            order_words(replay.map, texts[unit]) if unit in texts else ("", "no order")
+            order_words(replay.map, texts[unit]) if unit in texts else ("", missing)
             for texts in by_unit
         ]
         changes.append((words[0][0] or words[1][0], words[0][1], words[1][1]))

@@ -1,17 +1,16 @@
 import { $, counted, h, nice, swatch } from "/page.js";
 
-// The review of a game: what each decision was worth, the worst first; better orders as arrows.
+// The review of a game: what each decision lost, the worst first; better orders as arrows.
 
 const WORST = 5; // decisions that are listed before all others
+const APART = 16; // pixels between two marks over the slider
 const SIZES = {
-  "??": "lost at least 15 points that the judge's own orders save",
-  "?": "lost at least 7.5 points that the judge's own orders save",
-  "?!": "lost at least 3 points",
-  "!": "better than the judge's own",
+  "??": ["Blunder", "lost at least 30 % of what was left"],
+  "?": ["Mistake", "lost at least 18 %"],
+  "?!": ["Inaccuracy", "lost at least 10 %"],
+  "!": ["Strong", "all else that was tried is worse"],
 };
-// Points lost that the judge's own orders would have saved.
-const avoidable = ({ loss, worth, own_worth: own }) => Math.min(loss, Math.max(0, own - worth));
-const points = (value) => (Math.round(10 * value) / 10).toFixed(1);
+const rounded = (value) => `${Math.round(value)}`;
 
 export class Review {
   // parts: place, an element; board; values, a chart; bar; go, told the number of a phase; tryIt,
@@ -43,7 +42,7 @@ export class Review {
   marked() {
     return this.own()
       .filter(({ mark }) => mark.includes("?"))
-      .sort((one, other) => avoidable(other) - avoidable(one) || other.loss - one.loss);
+      .sort((one, other) => other.loss - one.loss);
   }
 
   show(number) {
@@ -70,13 +69,15 @@ export class Review {
     const chosen = [...this.values.place.querySelectorAll("[data-power]")];
     for (const line of chosen) line.classList.toggle("other", line.dataset.power !== this.power);
     this.values.mark(own.filter(({ mark }) => mark).map(({ number, mark }) => [number, mark]));
-    const marked = this.marked(),
+    const { losing_since: losing } = facts.powers[this.power] ?? {},
+      marked = this.marked(),
       listed = this.all ? marked : marked.slice(0, WORST);
     const parts = [
       h("h2", {}, "Review"),
       this.progress(),
       this.tabs(),
       decision ? this.card(decision) : h("p", { class: "quiet" }, this.nothing()),
+      losing ? h("p", {}, `Losing since ${losing}: no orders helped any more.`) : null,
       marked.length
         ? h("ol", { class: "blunders" }, ...listed.map((one) => this.line(one)))
         : h("p", {}, own.length ? "No decision has a mark that says it was bad." : ""),
@@ -119,7 +120,7 @@ export class Review {
           {
             id: `review-${power}`,
             "aria-pressed": String(power === this.power),
-            title: "Accuracy: 100 if no decision has lost anything",
+            title: "Accuracy: 100 if nothing was lost, 0 if as much as by random orders",
             onclick: () => {
               Object.assign(this, { power, all: false });
               this.draw();
@@ -143,65 +144,58 @@ export class Review {
           "aria-current": String(number === this.at),
           onclick: () => this.go(number),
         },
-        h("b", { class: "mark", title: SIZES[mark] }, mark),
-        ` ${this.titles[number].replace(", movement", "")}: ${points(loss)} points`,
+        h("b", { class: "mark", title: SIZES[mark].join(": ") }, mark),
+        ` ${this.titles[number].replace(", movement", "")}: ${rounded(loss)} %`,
       ),
     );
   }
 
   card(decision) {
-    const { mark, loss, uncertainty, worth, best_worth: best, own_worth: own } = decision,
-      { changes, reasons } = decision;
-    const lost =
-      loss > 0
-        ? `These orders lost ${points(loss)} ± ${points(uncertainty)} points: ` +
-          `worth ${points(worth)}, the better ones ${points(best)}, ` +
-          `the judge's likeliest ${points(own)}.`
-        : `These orders are worth ${points(worth)} points; nothing tried is surely better.`;
-    return h(
-      "div",
-      { class: "card" },
+    const { mark, loss, changes, reasons, opening, in_this_game: inThisGame } = decision,
+      bad = mark.includes("?");
+    const lines = [
       h(
         "p",
         {},
-        mark ? h("b", { class: "mark", title: SIZES[mark] }, mark) : null,
-        ` ${lost}`,
+        mark ? h("b", { class: "mark", title: SIZES[mark]?.[1] }, mark) : null,
+        bad
+          ? ` ${SIZES[mark][0]}: these orders lost ${rounded(loss)} % of what you had.`
+          : mark
+            ? ` ${SIZES[mark][0]}: all else that was tried is worse.`
+            : " Nothing that was tried is clearly better.",
       ),
-      ...(changes.length
-        ? [
-            h(
-              "table",
-              {},
-              h(
-                "thead",
-                {},
-                h(
-                  "tr",
-                  {},
-                  ...["Unit", "Order", "Better"].map((text) => h("th", { scope: "col" }, text)),
-                ),
-              ),
-              h(
-                "tbody",
-                {},
-                ...changes.map((row) => h("tr", {}, ...row.map((text) => h("td", {}, text)))),
-              ),
-            ),
-          ]
-        : []),
-      reasons.length
-        ? h("ul", { class: "reasons" }, ...reasons.map((text) => h("li", {}, text)))
-        : null,
-      loss > 0 ? h("p", { class: "quiet" }, this.hindsight(decision)) : null,
-      this.tryIt?.(decision),
-    );
+      h("p", {}, this.outlook(decision)),
+      opening ? h("p", {}, opening) : null,
+    ];
+    if (bad) {
+      const heads = ["Unit", "Your order", "Better"].map((text) => h("th", { scope: "col" }, text));
+      lines.push(
+        h(
+          "table",
+          {},
+          h("thead", {}, h("tr", {}, ...heads)),
+          h(
+            "tbody",
+            {},
+            ...changes.map((row) => h("tr", {}, ...row.map((text) => h("td", {}, text)))),
+          ),
+        ),
+        h("ul", { class: "reasons" }, ...reasons.slice(0, 2).map((text) => h("li", {}, text))),
+        inThisGame ? h("p", { class: "quiet" }, inThisGame) : null,
+      );
+    }
+    return h("div", { class: "card" }, ...lines, this.tryIt?.(decision));
   }
 
-  hindsight({ hindsight, in_this_game: inThisGame }) {
-    const more = hindsight >= 0 ? "more" : "less";
+  outlook(decision) {
+    const { centers, survival, best_centers: best, best_survival: alive, mark } = decision,
+      bad = mark.includes("?"),
+      change = (from, to) => (bad ? `${from}, with the better orders ${to}` : from),
+      lives = bad ? Math.min(survival, alive) : survival;
     return (
-      `${inThisGame} In hindsight, against what the others did order, the better ones are worth ` +
-      `${points(Math.abs(hindsight))} points ${more}.`
+      `Centers ${counted(this.facts.years, "year")} later: ` +
+      `${change(centers.toFixed(1), best.toFixed(1))}.` +
+      (lives < 95 ? ` Chance to survive: ${change(`${rounded(survival)} %`, `${rounded(alive)} %`)}.` : "")
     );
   }
 
@@ -222,15 +216,12 @@ export class Review {
       h(
         "p",
         {},
-        "Orders are judged by what could be expected when they were given. They and others met " +
-          "the same samples of what the judge expects the other powers to order. Each was played " +
-          "on, and the judge's value of what came of it made into points: 100 for a solo, 0 if " +
-          "another power solos, else the share of the squared center counts. What the judge's " +
-          "own orders would have lost, too, is hard to see: it counts as ?! and comes last. " +
+        "Orders are judged by what could be expected when they were given: they and others were " +
+          "tried against the same orders of the other powers, and played on. " +
           Object.entries(SIZES)
-            .map(([mark, text]) => `${mark} ${text}`)
-            .join(", ") +
-          ".",
+            .map(([mark, [, text]]) => `${mark}: ${text}`)
+            .join("; ") +
+          ". Accuracy: 100 if nothing was lost, 0 if as much as by random orders.",
       ),
       texts.length ? h("ul", {}, ...texts.map((text) => h("li", {}, text))) : null,
     );
@@ -239,15 +230,22 @@ export class Review {
   // Marks over the slider.
   drawStrip() {
     const slider = $("slider"),
-      marks = this.own().filter(({ mark }) => mark),
-      last = Math.max(1, Number(slider.max));
+      width = slider.offsetWidth - 16,
+      last = Math.max(1, Number(slider.max)),
+      shown = []; // marks that would lie upon a worse one are left out
     Object.assign(this.strip.style, {
       left: `${slider.offsetLeft + 8}px`,
-      width: `${slider.offsetWidth - 16}px`,
+      width: `${width}px`,
       top: `${slider.offsetTop - 8}px`,
     });
+    for (const { number, mark } of this.own()
+      .filter(({ mark }) => mark)
+      .sort((one, other) => other.loss - one.loss)) {
+      const near = shown.some((other) => (Math.abs(number - other.number) * width) / last < APART);
+      if (!near) shown.push({ number, mark });
+    }
     this.strip.replaceChildren(
-      ...marks.map(({ number, mark }) => {
+      ...shown.map(({ number, mark }) => {
         const sign = h("span", { class: "mark" }, mark);
         sign.style.left = `${(100 * number) / last}%`;
         return sign;

@@ -1,21 +1,24 @@
 """What joint orders were worth when they were given, beside others that could have been given.
 
-Many decisions are judged at once. The candidates of a decision meet the same samples of what the
-others may order; each pair is played on a copy of the board, on for some phases, and valued. The
-best then meets samples that did not choose it, since the best of many seems better than it is.
+Many decisions are judged at once, by several judges. Each expects others to order as it would,
+draws candidates, and plays on. The candidates of a decision meet the same samples of what the
+others may order; the best then meets samples that did not choose it, since the best of many seems
+better than it is.
 """
 
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..._suggest import quoted
+from ..._suggest import listed, quoted
 from ...constants import NONE, RUNNING
 from ...errors import UserError
-from ...games.decisions import Decisions
-from ...games.draws import phase_seeds
+from ...games.decisions import Decisions, order_numbers
+from ...games.draws import order_noise, phase_seeds
 from ...games.observation import BoardViews
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt
@@ -24,54 +27,63 @@ from ...scoring.rewards import lead
 from ..asking import orders_of
 from ..policy.player import PolicyPlayer
 from ..protocols import Player
-from .best_response import BestResponse, better_half
+from .best_response import BestResponse
 from .draws import CHUNK, Draws, PolicyDraws
-from .leaves import CenterClaims, LeafValue, Leaves
+from .leaves import ROOM, CenterClaims, LeafValue, Leaves
 
 GAMES = 64  # of a policy against itself, which tell what its values mean
 MOST_YEARS = 35  # of them, where games have no limit
 RIDGE = 1e-3
-# A loss that may be notable is told by more samples, unless it is precise; both in worth, 0..1.
-NOTABLE, PRECISE = 0.03, 0.01
+# A loss that may be notable is told by more samples, unless it is precise; as shares of what was
+# left.
+NOTABLE, PRECISE = 0.08, 0.02
 SURE = 2.0  # standard errors that a difference must have to be sure
-SUBMITTED, OWN = 0, 1  # places among candidates: the orders that were given, the judge's own
+SUBMITTED, RANDOM = 0, 1  # places among candidates: what was ordered, and any legal orders
+GIVEN, BETTER = 0, 1  # places in Verdicts
 # Fewer powers are played on faster: of P powers, movement phases and samples by default.
-PLAYED_ON, SAMPLES = 24, 32  # max(1, PLAYED_ON // P) and SAMPLES * max(1, 7 // P)
+PLAYED_ON, SAMPLES = 22, 24  # PLAYED_ON // P and SAMPLES * max(1, 7 // P)
+LAST = 10.0  # puts candidates that hindsight speaks against behind all others
+LEAST_WORTH, LEAST_CENTERS = 0.01, 0.25  # added to what was left, so that a share of it is one
 
 
 class JudgeSettings(NamedTuple):
     samples: int | None = None  # of the others' orders that tell a loss; None: by powers
-    draws: int = 16  # of the judge's own orders, which are candidates
-    changes: int = 8  # more candidates, with one unit's order changed
-    dropping: int = 2  # times that the worse half is dropped before the best is chosen
-    again: int = 3  # times as many samples more for a loss that may be notable
+    draws: int = 12  # of the judges' own orders, which are candidates
+    changes: int = 8  # more candidates: what was ordered, with one order as often drawn
+    finalists: int = 4  # candidates that are played on, to choose the best
+    again: int = 1  # times as many samples more for a loss that may be notable
     ahead: int | None = None  # movement phases played on before a board is valued; None: by powers
 
 
 class Worth:
     """The score `sum_of_squares` that a policy's value promises, from 0 to 1.
 
-    A logistic regression of the score on the value, the centers and the lead tells it, from `GAMES`
-    games of the policy against itself. A game that has ended counts with its exact score.
+    A logistic regression of the score on the value, the centers and the lead tells it, with
+    `weights` (3, 4): means and spreads of these (after a column that is not used), and the
+    coefficients, the constant first. A game that has ended counts with its exact score.
     """
 
     discount, at_once = 1.0, False
 
-    def __init__(self, policy: PolicyPlayer, games: VectorGame):
-        self.policy, self.paid = policy, CenterClaims().paid
+    def __init__(self, policy: PolicyPlayer, weights: np.ndarray):
+        self.policy, self.weights, self.paid = policy, weights, CenterClaims().paid
+
+    @classmethod
+    def from_self_play(cls, policy: PolicyPlayer, games: VectorGame) -> "Worth":
+        """Learn the weights from `GAMES` games of the policy against itself."""
         played = VectorGame(
             games.map, GAMES, max_years=games.max_years or MOST_YEARS, auto_reset=False
         )
         player, decided = SimpleNamespace(name=policy.name, act=PolicyDraws(policy).plain), []
+        worth = cls(policy, np.zeros((3, 4)))
         while (played.state.end == RUNNING).any():
             decisions = played.decisions()
-            decided.append((decisions, self.look(played, decisions.game, decisions.power)))
+            decided.append((decisions, worth.look(played, decisions.game, decisions.power)))
             played.step(orders_of(played, player, decisions))
         scores = figure_values(played.outcomes(), played.board.victory_centers)["sum_of_squares"]
         score = np.concatenate([scores[d.game, d.power] for d, _ in decided])
-        inputs = self._inputs([look for _, look in decided])
-        self._mean, self._spread = inputs.mean(0), inputs.std(0) + 1e-6
-        self._weights = _logistic((inputs - self._mean) / self._spread, score)
+        worth.weights = regression(worth.inputs([look for _, look in decided]), score)
+        return worth
 
     def look(
         self, games: VectorGame, rows: np.ndarray, powers: np.ndarray
@@ -82,10 +94,12 @@ class Worth:
         return self.policy.observe(games, rows, powers), standing
 
     def values(self, boards: list) -> np.ndarray:
-        inputs = (self._inputs(boards) - self._mean) / self._spread
-        return _sigmoid(self._weights[0] + inputs @ self._weights[1:])
+        mean, spread, weights = self.weights
+        inputs = (self.inputs(boards) - mean[1:]) / spread[1:]
+        return _sigmoid(weights[0] + inputs @ weights[1:])
 
-    def _inputs(self, boards: list) -> np.ndarray:
+    def inputs(self, boards: list) -> np.ndarray:
+        """Return the value, the centers and the lead (n, 3) of boards that were looked at."""
         views, standing = zip(*boards)
         obs = views[0].join(views)
         parts = np.split(np.arange(len(obs.row)), range(CHUNK, len(obs.row), CHUNK))
@@ -97,174 +111,93 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
 
 
-def _logistic(inputs: np.ndarray, score: np.ndarray) -> np.ndarray:
-    """Return the weights of a logistic regression with a ridge, the constant first."""
-    inputs = np.column_stack([np.ones(len(inputs)), inputs])
+def regression(inputs: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """Return the `weights` of Worth: a logistic regression of scores (n,) on inputs (n, 3), with a
+    ridge."""
+    mean, spread = inputs.mean(0), inputs.std(0) + 1e-6
+    inputs = np.column_stack([np.ones(len(inputs)), (inputs - mean) / spread])
     weights, ridge = np.zeros(inputs.shape[1]), RIDGE * len(inputs)
     for _ in range(30):
         share = _sigmoid(inputs @ weights)
         slope = inputs.T @ (score - share) - ridge * weights
         curve = (inputs * (share * (1 - share))[:, None]).T @ inputs
         weights += np.linalg.solve(curve + ridge * np.eye(len(weights)), slope)
-    return weights
+    return np.stack([np.append(0, mean), np.append(1, spread), weights])
 
 
 class Verdicts(NamedTuple):
-    """What came of D decisions; K candidates, R samples of the others' orders."""
+    """What came of D decisions; R samples of the others' orders, J judges, C centers.
 
-    candidates: np.ndarray  # (D, K, V) int32, own orders by province; SUBMITTED and OWN come first
-    count: np.ndarray  # (D,) int64, of them; the rest are none
-    # (D, K) float64, against what the others really ordered: of SUBMITTED, OWN, the best, else NaN
-    hindsight: np.ndarray
-    samples: np.ndarray  # (D, R, V) int32, orders of all powers
+    Second in arrays (D, 2, ...) are the given orders and the better ones: the same where no orders
+    are better by a standard error. A loss is a share of what the better orders have, half of the
+    worth and half of the centers.
+    """
+
+    orders: np.ndarray  # (D, 2, V) int32, own orders by province
+    samples: np.ndarray  # (D, R, V) int32, orders of all powers that tell the loss
     places: np.ndarray  # (D, V) bool, provinces for which the decision gives orders
-    # (D,) int64, of the greatest worth; SUBMITTED if none is better by a standard error
-    best: np.ndarray
-    worth: np.ndarray  # (D,) float64, of the orders that were given
-    loss: np.ndarray  # (D,) float64, worth of the best less that
-    error: np.ndarray  # (D,) float64, standard error of that difference
-    edge: np.ndarray  # (D, 2) float64, worth of the given less that of OWN, and its standard error
+    loss: np.ndarray  # (D,) float64, negative if the best of the others are worse
+    error: np.ndarray  # (D,) float64, standard error of the loss
+    of_judges: np.ndarray  # (D, J) float64, loss by each judge's samples
+    random_loss: np.ndarray  # (D,) float64, of any legal orders instead
+    worth: np.ndarray  # (D, 2) float64, `sum_of_squares` to be expected
+    held: np.ndarray  # (D, 2, C) float64, how often the power has each center in the end
+    held_error: np.ndarray  # (D, C) float64, standard error of the difference between these two
+    alive: np.ndarray  # (D, 2) float64, how often the power has any center in the end
+    hindsight: np.ndarray  # (D,) float64, loss against the orders that the others really gave
 
 
 class Judge:
-    """Judges the orders of any power by what one player expects everybody to order."""
+    """One of those who judge: what it expects everybody to order, and what boards are worth."""
 
-    def __init__(self, own: Draws, value: LeafValue, settings: JudgeSettings = JudgeSettings()):  # noqa: B008
-        self.own, self.value, self.settings = own, value, settings
-        self.name = own.name
+    def __init__(self, own: Draws, value: LeafValue, name: str = ""):
+        self.own, self.value, self.name = own, value, name or own.name
         self._leaves: Leaves | None = None
 
-    def num_samples(self, games: VectorGame) -> int:
-        """Return how many samples of the others' orders tell a loss, at first."""
-        return self.settings.samples or SAMPLES * max(1, 7 // games.num_powers)
-
-    def judge(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> Verdicts:
-        """Judge decisions in `games`, where all powers really gave `orders` (E, V) int32."""
-        settings = self.settings
+    def leaves(self, games: VectorGame) -> Leaves:
         if self._leaves is None or not self._leaves.spare.is_like(games):
             following = SimpleNamespace(name=self.name, act=self.own.plain)
             self._leaves = Leaves(games, self.value, following)
-        rows, row = np.unique(decisions.game, return_inverse=True)
-        places = own_places(games, decisions)
-        total = self.num_samples(games)
-        choosing = total // 2  # samples that choose the best; others tell what it is worth
-        most = choosing + (1 + settings.again) * total
-        samples = self._sample(games, rows, choosing + total, Salt.PROFILES)[row]
-        drawn = self._sample(games, rows, settings.draws, Salt.CANDIDATES)
-        likeliest = self._sample(games, rows, 1, Salt.CHOICE, greedy=True)
-        tried = np.concatenate([orders[rows][:, None], likeliest, drawn], 1)[row]
-        candidates, count = _distinct(
-            np.where(places[:, None], tried, NONE), 2 + settings.draws + settings.changes
-        )
-        values = np.full((*candidates.shape[:2], most), np.nan)
-        alive = np.arange(candidates.shape[1]) < count[:, None]
-        alike = (candidates[:, SUBMITTED] == candidates[:, OWN]).all(1)
-        alive[alike, OWN] = False  # it need not be played twice
-        edges = [0, *(choosing >> n for n in range(settings.dropping, -1, -1))]
-        for number, (first, last) in enumerate(pairwise(edges)):
-            if number == 1:
-                mean = np.where(alive, values[:, :, :first].mean(2), -np.inf)
-                before = count.copy()
-                _change(games, decisions, candidates, count, mean.argmax(1), settings.changes)
-                new = (np.arange(candidates.shape[1]) < count[:, None]) & ~alive
-                new &= np.arange(candidates.shape[1]) >= before[:, None]
-                self._fill(games, decisions, candidates, samples, places, values, new, 0, first)
-                alive |= new
-            if number:
-                alive = better_half(values[:, :, :first].mean(2), alive, [SUBMITTED, OWN])
-            self._fill(games, decisions, candidates, samples, places, values, alive, first, last)
-        best = np.where(alive, values[:, :, :choosing].mean(2), -np.inf).argmax(1)
-        every, final = np.arange(decisions.count), np.zeros_like(alive)
-        final[:, SUBMITTED] = final[every, best] = True
-        final[:, OWN] |= ~alike
-        hindsight = np.full((*candidates.shape[:2], 1), np.nan)
-        real = orders[decisions.game][:, None]
-        self._fill(games, decisions, candidates, real, places, hindsight, final, 0, 1, ahead=0)
-        end = choosing + total
-        self._fill(games, decisions, candidates, samples, places, values, final, choosing, end)
-        own = np.where(alike, SUBMITTED, OWN)
-        loss, error = np.maximum(
-            _ahead(values[:, :, choosing:end], best, SUBMITTED),
-            _ahead(values[:, :, choosing:end], own, SUBMITTED),
-        )
-        unsure = (error > PRECISE) & (loss + SURE * error > NOTABLE)
-        if settings.again and unsure.any():
-            several = np.unique(row[unsure])
-            more = np.zeros((len(rows), most - end, samples.shape[2]), np.int32)
-            more[several] = self._sample(games, rows[several], most - end, Salt.PROFILES, first=end)
-            samples = np.concatenate([samples, more[row]], 1)
-            which = final & unsure[:, None]
-            self._fill(games, decisions, candidates, samples, places, values, which, end, most)
-        values = values[:, :, choosing:]
-        best = np.where(_ahead(values, own, best)[0] > 0, own, best)
-        loss, error = _ahead(values, best, SUBMITTED)
-        best = np.where(loss > error, best, SUBMITTED)
-        loss = np.where(best == SUBMITTED, 0.0, loss)
-        edge = np.stack(_ahead(values, SUBMITTED, own), 1)
-        return Verdicts(
-            candidates=candidates,
-            count=count,
-            hindsight=hindsight[:, :, 0],
-            samples=samples[:, choosing:end],
-            places=places,
-            best=best,
-            worth=np.nanmean(values[:, SUBMITTED], 1),
-            loss=loss,
-            error=error,
-            edge=edge,
-        )
+        return self._leaves
 
-    def _fill(
+    def play(
         self,
         games: VectorGame,
-        decisions: Decisions,
-        candidates: np.ndarray,
-        others: np.ndarray,
-        places: np.ndarray,
-        values: np.ndarray,
-        which: np.ndarray,
-        first: int,
-        last: int,
-        ahead: int | None = None,
-    ) -> None:
-        """Write the worth of candidates `which` (D, K) against others (D, R, V), numbers `first` to
-        `last` - 1, into values (D, K, R); see Verdicts for the rest."""
-        ahead = self.settings.ahead if ahead is None else ahead
-        ahead = max(1, PLAYED_ON // games.num_powers) if ahead is None else ahead
-        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.FOLLOWING, last)
-        d, k = np.nonzero(which)
-        d, k = np.repeat(d, last - first), np.repeat(k, last - first)
-        r = np.tile(np.arange(first, last), which.sum())
-        seats = decisions.game[d], decisions.power[d].astype(np.int64)
-        joint, draws = np.where(places[d], candidates[d, k], others[d, r]), seeds[d, r]
-        values[d, k, r] = self._leaves.evaluate(games, *seats, joint, draws, ahead, self._play_on)
+        seats: tuple[np.ndarray, np.ndarray],
+        joint: np.ndarray,
+        seeds: np.ndarray,
+        ahead: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Play on after joint orders (n, V) of all powers in rows of games, for powers, which
+        `seats` have (n,); see Leaves.evaluate. Return the worth (n,) and who has centers (n, C)."""
+        leaves, parts = self.leaves(games), []
+        for first in range(0, len(joint), ROOM):
+            part = slice(first, first + ROOM)
+            row, power = seats[0][part], seats[1][part]
+            worth = leaves.evaluate(
+                games, row, power, joint[part], seeds[part], ahead, self._play_on
+            )
+            parts.append((worth, held(leaves.spare, power)))
+        worth, has = zip(*parts)
+        return np.concatenate(worth), np.concatenate(has)
 
     def _play_on(self, copies: VectorGame, decisions: Decisions, *_: np.ndarray) -> np.ndarray:
         return self.own.plain(copies, decisions)
 
-    def _sample(
-        self,
-        games: VectorGame,
-        rows: np.ndarray,
-        count: int,
-        salt: int,
-        greedy: bool = False,
-        first: int = 0,
+    def sample(
+        self, games: VectorGame, rows: np.ndarray, seeds: np.ndarray, greedy: bool = False
     ) -> np.ndarray:
-        """Return what all powers may order in `rows` (n,), `count` times: (n, count, V) int32;
-        `first` is the number of the first of these draws."""
-        spare, parts, draws = self._leaves.spare, [], self.own
+        """Return what all powers may order in `rows` (n,) by seeds (n, K): (n, K, V) int32."""
+        spare, parts, draws = self.leaves(games).spare, [], self.own
         if greedy and isinstance(draws.player, PolicyPlayer):
             draws = PolicyDraws(draws.player)
             draws.greedy = True
-        nobody = np.full(len(rows), NONE)
-        seeds = phase_seeds(games, rows, nobody, salt, count, first).reshape(-1)
-        source = np.repeat(rows, count)
-        for at in range(0, len(source), spare.num_games):
-            part = source[at : at + spare.num_games]
+        source, count = np.repeat(rows, seeds.shape[1]), seeds.shape[1]
+        for at in range(0, len(source), ROOM):
+            part = source[at : at + ROOM]
             copies = np.arange(len(part))
             spare.copy_from(games, part, copies)
-            spare.seed_games(copies, seeds[at : at + len(part)])
+            spare.seed_games(copies, seeds.reshape(-1)[at : at + ROOM])
             decisions, orders = spare.decisions(copies), spare.new_orders()
             if decisions.count:
                 spare.write_orders(orders, decisions, draws.plain(spare, decisions))
@@ -272,28 +205,282 @@ class Judge:
         return np.concatenate(parts).reshape(len(rows), count, -1)
 
 
-def make_judge(player: Player, games: VectorGame, settings: JudgeSettings | None = None) -> Judge:
-    """Return a policy, or a search with one or with bots, as a judge of games like these.
+class Judges:
+    """Judges the orders of any power: samples of the others' orders are each judge's in turn."""
+
+    def __init__(self, judges: Sequence[Judge], settings: JudgeSettings = JudgeSettings()):  # noqa: B008
+        self.judges, self.settings = list(judges), settings
+        self.name = listed([judge.name for judge in judges])
+
+    def years(self, games: VectorGame) -> int:
+        """Return after how many years worth, centers and survival are looked at."""
+        return (self.ahead(games) + 1) // 2
+
+    def ahead(self, games: VectorGame) -> int:
+        ahead = self.settings.ahead
+        return max(1, PLAYED_ON // games.num_powers) if ahead is None else ahead
+
+    def judge(
+        self,
+        games: VectorGame,
+        decisions: Decisions,
+        orders: np.ndarray,
+        settled: np.ndarray | None = None,
+    ) -> Verdicts:
+        """Judge decisions in `games`, where all powers really gave `orders` (E, V) int32; those
+        that are `settled` (D,) are valued, without a look for better ones."""
+        trial = _Trial(self, games, decisions, orders, settled)
+        return trial.verdicts()
+
+    def sample(self, games: VectorGame, rows: np.ndarray, first: int, last: int) -> np.ndarray:
+        """Return what all powers may order in `rows` (n,), draws `first` to `last` - 1, each judge
+        in turn: (n, last - first, V) int32."""
+        out = np.empty((len(rows), last - first, len(games.board.terrain)), np.int32)
+        seeds = _seeds(games, rows, Salt.PROFILES, first, last)
+        for number, judge in enumerate(self.judges):
+            mine = np.arange(first, last) % len(self.judges) == number
+            if mine.any():
+                out[:, mine] = judge.sample(games, rows, seeds[:, mine])
+        return out
+
+
+def _seeds(games: VectorGame, rows: np.ndarray, salt: int, first: int, last: int) -> np.ndarray:
+    return phase_seeds(games, rows, NONE, salt, last - first, first)
+
+
+class _Trial:
+    """The candidates of D decisions, and what came of them against samples."""
+
+    def __init__(
+        self,
+        judges: Judges,
+        games: VectorGame,
+        decisions: Decisions,
+        orders: np.ndarray,
+        settled: np.ndarray | None,
+    ):
+        self.judges, self.games, self.decisions, self.orders = judges, games, decisions, orders
+        settings, several = judges.settings, len(judges.judges)
+        samples = settings.samples or SAMPLES * max(1, 7 // games.num_powers)
+        numbers = samples // 4, samples * 3 // 8, samples, settings.again * samples
+        # Samples that choose whom to play on, that choose the best, that tell, and tell again.
+        self.edges = np.cumsum([0, *(-(-number // several) * several for number in numbers)])
+        self.rows, self.row = np.unique(decisions.game, return_inverse=True)
+        self.places = own_places(games, decisions)
+        self.samples = judges.sample(games, self.rows, 0, int(self.edges[3]))
+        settled = np.zeros(decisions.count, bool) if settled is None else settled
+        self.candidates, self.count = self._draw(settled)
+        shape = *self.candidates.shape[:2], int(self.edges[4])
+        self.worth = np.full(shape, np.nan)
+        self.held = np.zeros((*shape, len(games.board.center_province)), bool)
+
+    def _draw(self, settled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return each decision's candidates (D, K, V) and how many they are."""
+        games, decisions, settings = self.games, self.decisions, self.judges.settings
+        judges, drawn = self.judges.judges, []
+        each = -(-settings.draws // len(judges))
+        seeds = _seeds(games, self.rows, Salt.CANDIDATES, 0, each * len(judges))
+        for number, judge in enumerate(judges):
+            mine = seeds[:, number * each : (number + 1) * each]
+            drawn.append(judge.sample(games, self.rows, mine[:, :1], greedy=True))
+            drawn.append(judge.sample(games, self.rows, mine))
+        noise = order_noise(
+            decisions, phase_seeds(games, decisions.game, decisions.power, Salt.RANDOM)[:, 0]
+        )
+        first = decisions.order_start[:-1]
+        highest = np.maximum.reduceat(noise, first) if len(noise) else noise
+        picked = np.flatnonzero(noise == np.repeat(highest, np.diff(decisions.order_start)))
+        chosen = picked[np.searchsorted(picked, first)]  # the first, should two be equal
+        one_each = decisions._replace(game=np.arange(decisions.count, dtype=np.int32))
+        wide = games.spare(max(1, decisions.count))
+        random = wide.new_orders()
+        wide.write_orders(random, one_each, order_numbers(decisions, chosen - first))
+        tried = np.concatenate([self.orders[self.rows][:, None], *drawn], 1)[self.row]
+        tried = np.concatenate([tried[:, :1], random[: decisions.count, None], tried[:, 1:]], 1)
+        tried = np.where(self.places[:, None], tried, NONE)
+        candidates, count = _distinct(tried, tried.shape[1] + settings.changes)
+        _change(candidates, count, tried[:, RANDOM + 1 :], settings.changes)
+        return candidates, np.where(settled, RANDOM + 1, count)
+
+    def _play(self, which: np.ndarray, first: int, last: int, ahead: int | None = None) -> None:
+        """Play on with candidates `which` (D, K) against samples `first` to `last` - 1."""
+        games, decisions = self.games, self.decisions
+        ahead = self.judges.ahead(games) if ahead is None else ahead
+        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.FOLLOWING, last)
+        for number, judge in enumerate(self.judges.judges):
+            numbers = np.arange(first, last)
+            numbers = numbers[numbers % len(self.judges.judges) == number]
+            d, k = (np.repeat(each, len(numbers)) for each in np.nonzero(which))
+            r = np.tile(numbers, which.sum())
+            if not len(r):
+                continue
+            joint = np.where(self.places[d], self.candidates[d, k], self.samples[self.row[d], r])
+            seats = decisions.game[d].astype(np.int64), decisions.power[d].astype(np.int64)
+            self.worth[d, k, r], self.held[d, k, r] = judge.play(
+                games, seats, joint, seeds[d, r], ahead
+            )
+
+    def _score(self, first: int, last: int, base: np.ndarray) -> np.ndarray:
+        """Return how much candidates have of what candidates `base` (D,) have, (D, K, R)."""
+        every = np.arange(len(base))
+        worth, centers = self.worth[:, :, first:last], self.held[:, :, first:last].sum(3)
+        centers = np.where(np.isnan(worth), np.nan, centers)
+        all_worth = _mean(worth[every, base])[0] + LEAST_WORTH
+        all_centers = _mean(centers[every, base])[0] + LEAST_CENTERS
+        return worth / (2 * all_worth[:, None, None]) + centers / (2 * all_centers[:, None, None])
+
+    def verdicts(self) -> Verdicts:
+        screened, chosen, enough, again = self.edges[1:].tolist()
+        settings, every = self.judges.settings, np.arange(self.decisions.count)
+        submitted, number = np.zeros(len(every), np.int64), np.arange(self.candidates.shape[1])
+
+        alive = number < self.count[:, None]
+        alive[:, RANDOM] = False
+        looked = alive.sum(1) > 1  # a choice there is
+        self._play(alive & looked[:, None], 0, screened, ahead=0)
+        mean = np.where(alive, self._score(0, screened, submitted).mean(2), -np.inf)
+        mean[:, SUBMITTED] = np.inf  # plays on in any case
+        ranked = (
+            np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable") <= settings.finalists
+        )
+        alive &= ranked & looked[:, None]
+        self._play(alive, screened, chosen)
+        mean = np.where(alive, self._score(screened, chosen, submitted).mean(2), -np.inf)
+        ahead = alive & (mean > mean[:, [SUBMITTED]])
+        regret = self._hindsight(ahead)
+        mean[regret[:, :, 0] > np.maximum(NOTABLE, regret[:, :, 1])] -= LAST
+        mean[:, SUBMITTED] = -np.inf
+        rival = np.where(looked, mean.argmax(1), SUBMITTED)
+        lead, lead_error, lead_of_judges = self._loss(rival, SUBMITTED, screened, chosen)
+        contested = looked & (lead > 0)
+        better = np.where(contested, rival, SUBMITTED)
+        some = chosen + (enough - chosen) // 3  # tells well enough what nobody compares
+        some -= some % len(self.judges.judges)
+        final = np.zeros_like(alive)
+        final[:, SUBMITTED] = final[every, better] = True
+        self._play(final, chosen, some)
+        self._play(final & contested[:, None], some, enough)
+        random = np.zeros_like(alive)
+        random[:, RANDOM] = looked
+        self._play(random, chosen, some)
+        loss, error, of_judges = self._loss(better, SUBMITTED, chosen, enough)
+        unsure = contested & (loss > NOTABLE / 2) & (loss + SURE * error > NOTABLE)
+        unsure &= (error > PRECISE) & (of_judges > -error[:, None]).all(1)
+        if settings.again and unsure.any():
+            several = np.unique(self.row[unsure])
+            more = np.full((len(self.rows), again - enough, self.samples.shape[2]), NONE, np.int32)
+            more[several] = self.judges.sample(self.games, self.rows[several], enough, again)
+            self.samples = np.concatenate([self.samples, more], 1)
+            self._play(final & unsure[:, None], enough, again)
+        loss, error, of_judges = (
+            np.where(contested if one.ndim == 1 else contested[:, None], one, np.nan_to_num(other))
+            for one, other in zip(
+                self._loss(better, SUBMITTED, chosen, again), (lead, lead_error, lead_of_judges)
+            )
+        )
+        random_loss = np.where(looked, self._loss(better, RANDOM, chosen, some)[0], 0.0)
+        better = np.where(loss > error, better, SUBMITTED)
+        pair = np.stack([submitted, better], 1)
+        lines = every[:, None], pair
+        worth, held = self.worth[:, :, chosen:][lines], self.held[:, :, chosen:][lines]
+        count = (~np.isnan(worth[:, GIVEN])).sum(1)
+        apart = held[:, BETTER].astype(float) - held[:, GIVEN]  # (D, R, C)
+        squares, mean = (apart**2).sum(1) / count[:, None], apart.sum(1) / count[:, None]
+        return Verdicts(
+            orders=self.candidates[lines],
+            samples=self.samples[self.row][:, chosen:enough],
+            places=self.places,
+            loss=loss,
+            error=error,
+            of_judges=of_judges,
+            random_loss=random_loss,
+            worth=np.nanmean(worth, 2),
+            held=held.sum(2) / count[:, None, None],
+            held_error=np.sqrt(np.maximum(squares - mean**2, 0) / count[:, None]),
+            alive=held.any(3).sum(2) / count[:, None],
+            hindsight=0 - regret[every, better, 0],
+        )
+
+    def _loss(
+        self, better: np.ndarray, other: int, first: int, last: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return by how much candidates `better` (D,) are ahead of `other`, (D,), the standard
+        error, and the same by each judge's samples (D, J)."""
+        every, several = np.arange(len(better)), len(self.judges.judges)
+        score = self._score(first, last, better)
+        each, judge = score[every, better] - score[every, other], np.arange(first, last) % several
+        of_judges = np.stack([_mean(each[:, judge == j])[0] for j in range(several)], 1)
+        return *_mean(each), of_judges
+
+    def _hindsight(self, which: np.ndarray) -> np.ndarray:
+        """Return by how much what was ordered is ahead of candidates `which` (D, K) against what
+        the others really ordered, and the standard error, (D, K, 2); 0 for the rest."""
+        several, (d, k) = len(self.judges.judges), np.nonzero(which)
+        count = several * max(2, 6 // several)
+        real = copy(self)
+        real.samples = np.repeat(self.orders[self.rows][:, None], count, 1)
+        shape = *which.shape, count
+        real.worth, real.held = np.full(shape, np.nan), np.zeros((*shape, self.held.shape[3]), bool)
+        which = which.copy()
+        which[:, SUBMITTED] |= which.any(1)
+        real._play(which, 0, count)
+        score = real._score(0, count, np.zeros(len(which), np.int64))
+        base = np.where(which, score.mean(2), -np.inf).argmax(1)
+        score, out = real._score(0, count, base), np.zeros((*shape[:2], 2))
+        out[d, k] = np.stack(_mean(score[d, SUBMITTED] - score[d, k]), 1)
+        return out
+
+
+def _mean(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of each row of values (D, R), and its standard error; NaN is left out."""
+    count = (~np.isnan(values)).sum(1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(values, 1) / count
+        squares = np.nansum((values - mean[:, None]) ** 2, 1) / (count - 1)
+        return mean, np.sqrt(squares / count)
+
+
+def make_judges(
+    players: Sequence[Player],
+    games: VectorGame,
+    settings: JudgeSettings | None = None,
+    weights: Mapping[str, np.ndarray] | None = None,
+) -> Judges:
+    """Return policies, and searches with one or with bots, as judges of games like these; `weights`
+    of Worth by a policy's name, which else plays games against itself.
 
     UserError if a player is none of these: nothing tells what a board is worth to it. Or if the
     games have teams: worths are of a power alone.
     """
-    settings = settings or JudgeSettings()
     if games.map.teams.text:
         raise UserError("a game of teams cannot be judged: team mates would count as rivals")
+    judges = [_make_judge(player, games, weights or {}) for player in players]
+    return Judges(judges, settings or JudgeSettings())
+
+
+def _make_judge(player: Player, games: VectorGame, weights: Mapping[str, np.ndarray]) -> Judge:
     if isinstance(player, PolicyPlayer):
         player.check_map(games)
-        return Judge(PolicyDraws(player), Worth(player, games), settings)
+        if player.name in weights:
+            return Judge(PolicyDraws(player), Worth(player, np.array(weights[player.name])))
+        return Judge(PolicyDraws(player), Worth.from_self_play(player, games))
     if isinstance(player, BestResponse):
         if isinstance(player.own.player, PolicyPlayer):
-            return make_judge(player.own.player, games, settings)
-        judge = Judge(player.own, player.value, settings)
-        judge.name = player.name
-        return judge
+            return _make_judge(player.own.player, games, weights)
+        return Judge(player.own, player.value, player.name)
     raise UserError(
         f"{quoted(str(player.name), 60)} cannot judge a game: only a trained policy, fast:POLICY "
         "and lookahead know what a board is worth"
     )
+
+
+def held(games: VectorGame, powers: np.ndarray) -> np.ndarray:
+    """Return which centers powers (n,) have in the first n games, (n, C) bool: those they stand in,
+    or own without anybody in them."""
+    state, centers = games.state, games.board.center_province
+    standing = state.unit_power[: len(powers), centers]
+    owned = (state.center_owner[: len(powers)] == powers[:, None]) & (standing == NONE)
+    return owned | (standing == powers[:, None])
 
 
 def own_places(games: VectorGame, decisions: Decisions) -> np.ndarray:
@@ -313,44 +500,28 @@ def _distinct(tried: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     count = np.empty(len(tried), np.int64)
     for d, row in enumerate(tried):
         _, first = np.unique(row, axis=0, return_index=True)
-        chosen = np.union1d(first, [SUBMITTED, OWN])
+        chosen = np.union1d(first, [SUBMITTED, RANDOM])
         count[d] = len(chosen)
         out[d, : len(chosen)] = row[chosen]
     return out, count
 
 
-def _ahead(values: np.ndarray, one: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return by how much candidates `one` of values (D, K, R) are ahead of `other`, each a number
-    or (D,), on average (D,), and the standard error; NaN counts for nothing."""
-    every = np.arange(len(values))
-    each = values[every, one] - values[every, other]
-    return np.nanmean(each, 1), np.nanstd(each, 1, ddof=1) / np.sqrt((~np.isnan(each)).sum(1))
-
-
-def _change(
-    games: VectorGame,
-    decisions: Decisions,
-    candidates: np.ndarray,
-    count: np.ndarray,
-    best: np.ndarray,
-    changes: int,
-) -> None:
-    """Add candidates to movement decisions: the given orders with one unit's order as the best
-    (D,) has it, then the best with any other order for one unit; `count` (D,) grows."""
-    rng = np.random.default_rng(1)
-    for d in np.flatnonzero(decisions.slot_province[decisions.slot_start[:-1]] != NONE):
-        submitted, good = candidates[d, SUBMITTED], candidates[d, best[d]]
-        slots = np.arange(decisions.slot_start[d], decisions.slot_start[d + 1])
-        new = []
-        for v in np.flatnonzero(submitted != good)[: changes // 2]:
-            new.append(np.where(np.arange(len(submitted)) == v, good, submitted))
-        while len(new) < changes:
-            slot = rng.choice(slots)
-            number = rng.choice(decisions.order[slice(*decisions.order_start[slot : slot + 2])])
-            changed = good.copy()
-            changed[decisions.slot_province[slot]] = number
-            new.append(changed)
-        for orders in new:
+def _change(candidates: np.ndarray, count: np.ndarray, drawn: np.ndarray, changes: int) -> None:
+    """Add to candidates (D, K, V) what was ordered with one order changed, to those that are drawn
+    (D, T, V) most often; if as many are ordered, one that is added stands in the place of another,
+    as builds and removals do. `count` (D,) grows."""
+    for d in range(len(count)):
+        submitted = candidates[d, SUBMITTED]
+        draw, province = np.nonzero((drawn[d] != submitted) & (drawn[d] != NONE))
+        votes = Counter(zip(province.tolist(), drawn[d, draw, province].tolist()))
+        units, new = np.flatnonzero(submitted != NONE), []
+        fewer = len(units) < (drawn[d] != NONE).sum(1).max()
+        for (v, order), _ in votes.most_common(changes):
+            for other in [v] if fewer or submitted[v] != NONE else units:
+                orders = submitted.copy()
+                orders[other], orders[v] = NONE, order
+                new.append(orders)
+        for orders in new[:changes]:
             if not (candidates[d, : count[d]] == orders).all(1).any():
                 candidates[d, count[d]] = orders
                 count[d] += 1
