@@ -344,7 +344,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _act(self) -> tuple[bytes, str]:
         body = self._body()
-        path = _address(self.path).path
+        url = _address(self.path)
+        path = url.path
         if path not in ACTIONS:
             raise self._unknown(path)
         viewer, session = self._viewer(), self._session()
@@ -352,7 +353,7 @@ class _Handler(BaseHTTPRequestHandler):
         answer = ACTIONS[path][0](session, viewer, *to_builtins(request).values())
         if answer is None:
             # Choosing seats gives the host a power.
-            answer = view.game_view(session, self._viewer())
+            answer = view.game_view(session, self._viewer(), _query(url.query).phase)
         return _json(answer), "application/json"
 
     def _body(self) -> bytes:

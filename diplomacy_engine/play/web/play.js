@@ -23,6 +23,7 @@ import { TalkPanel } from "/talk.js";
 
 const LONGEST = 90000; // bytes of what can be pasted
 const EXAMPLE = "Fall 1901\nFrance: A Bur, A Spa, F MAO\nGermany: A Mun, F Hol, A Kie";
+const REVIEW = "review"; // in an address, in place of a phase: of a game that is over
 const WAIT = 1000; // milliseconds between questions to the server
 
 // The page shows a view of the server's: of a game, a phase, and who looks. It has nothing of its
@@ -106,7 +107,7 @@ async function send(path, body) {
     await inTurn(async () => {
       for (let attempt = 0; ; attempt++) {
         try {
-          const view = await ask(path, content, you);
+          const view = await ask(`${path}?${looked()}`, content, you);
           state.asked = "";
           await take(view);
           return connected();
@@ -168,13 +169,15 @@ function answer(path, body) {
   return answers.get(key);
 }
 
+// The phase looked at, for an address.
+const looked = () => new URLSearchParams(address()[1] ? { phase: address()[1] } : {});
+
 // Get the view of the phase looked at, if it is another one or something has changed.
 async function refresh() {
   const { view } = state,
-    phase = address()[1],
     { power } = cursor,
-    query = new URLSearchParams(phase ? { phase } : {}),
-    key = `${phase} ${power}`;
+    query = looked(),
+    key = `${query} ${power}`;
   if (view && state.asked === key) query.set("since", view.revision);
   const found = await ask(`/api/game?${query}`, undefined, power);
   connected();
@@ -184,10 +187,13 @@ async function refresh() {
 }
 
 async function watchServer() {
+  let wanted = address()[1] === REVIEW;
   for (;;) {
     try {
       await inTurn(refresh);
       const { reviewed, view } = state;
+      if (wanted && view.can_review && !view.reviewed) send("/api/review", {});
+      wanted = false;
       if (view.reviewed && !(reviewed?.trouble || reviewed?.done >= reviewed?.total))
         await getReview();
       if (cursor.playing && view.can_go_on && !state.busy) await send("/api/next", {});
@@ -223,6 +229,7 @@ async function take(view) {
     }
   } else if (before?.given && !view.given && view.talk && !state.busy)
     say("A deal rules out an order you gave. Please give your orders again.", true);
+  if (view.shown === null && address()[1]) goTo(""); // it has been taken back
   state.view = view;
   if (state.about !== about) Object.assign(state, { about, answers: new Map() });
   if (cursor.about !== key) panel.begin(key);
@@ -1065,6 +1072,13 @@ function drawGames(view) {
       own(game)
         ? h("b", {}, `${gameTitle(game)} (this one)`)
         : h("button", { class: "link", onclick: () => visit(game.token) }, gameTitle(game)),
+      game.over && !own(game)
+        ? h(
+            "button",
+            { class: "link", onclick: () => visit(`${game.token}/${REVIEW}`) },
+            "review",
+          )
+        : null,
       ...tried(game.file),
     );
   const tried = (file) => {
