@@ -129,10 +129,11 @@ def rank(file: Path) -> str:
     population = read_population(population_folder(drawn[file], game_map), game_map)
     rng = np.random.default_rng(games[file].play.seed)
     try:
-        text = rank_person(population, replays, PERSON, rng).text()
+        own = rank_person(population, replays, PERSON, rng)
     except UserError:  # two people played
         return ""
-    return f"{text} ({counted(len(replays), 'rated game')})"
+    played = counted(len(replays), "rated game")
+    return f"{own.rank} of {own.of}, after {played} ({own.best} to {own.worst} are likely)"
 
 
 def _is_rated(game: ListedGame) -> bool:

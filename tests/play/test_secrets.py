@@ -51,6 +51,7 @@ def keep_secrets(session, seed):
         session.offer(viewer(session, sender), step, receiver, zone)
     orders = random_orders(session.game, rng)
     for power in (one, two):
+        session.draft(viewer(session, power), step, orders[power])
         session.submit(viewer(session, power), step, orders[power])
 
 

@@ -24,6 +24,7 @@ import { TalkPanel } from "/talk.js";
 const LONGEST = 90000; // bytes of what can be pasted
 const EXAMPLE = "Fall 1901\nFrance: A Bur, A Spa, F MAO\nGermany: A Mun, F Hol, A Kie";
 const REVIEW = "review"; // in an address, in place of a phase: of a game that is over
+const VOICES = { nash: "makes deals", dealer: "trades support", peaceful: "offers peace" };
 const WAIT = 1000; // milliseconds between questions to the server
 
 // The page shows a view of the server's: of a game, a phase, and who looks. It has nothing of its
@@ -347,6 +348,14 @@ function unfold() {
     fold.open = cursor.open[fold.id] ?? fold.open;
 }
 
+// Who plays, with how it talks in words: `standard-human, makes deals`.
+function playerName(name) {
+  const drawn = name.match(/^population.*#(\d+)$/); // unknown until the game is over
+  if (drawn) return `Opponent ${drawn[1]}`;
+  const [, voice, player] = name.match(/^(\w+)(?:\(.*\))?\+(.*)$/) ?? [];
+  return breakable(player ? `${player}, ${VOICES[voice] ?? voice}` : name);
+}
+
 function whoPlays(view) {
   const parts = [
     view.sandbox
@@ -403,10 +412,10 @@ function drawSetup(view) {
   $("setup").dataset.key = key;
   const option = (name, words) => h("option", { value: name, title: meanings[name] }, words);
   const options = () => [
-    ...Object.entries(levels).map(([level, name]) => option(name, `${nice(level)} (${name})`)),
+    ...Object.entries(levels).map(([level, name]) => option(name, `${nice(level)} (${playerName(name)})`)),
     ...choices
       .filter((name) => !Object.values(levels).includes(name))
-      .map((name, number) => option(name, view.rated ? `Opponent ${number + 1}` : name)),
+      .map((name) => option(name, playerName(name))),
   ];
   const people = { me: "I play", guest: "Somebody else (by link)" },
     sandbox = powers.every(({ power }) => chosen[power] === "me"),
@@ -480,7 +489,7 @@ function drawSetup(view) {
         "ul",
         {},
         ...choices.map((name) =>
-          h("li", {}, h("b", {}, breakable(name)), meanings[name] ? `: ${meanings[name]}` : ""),
+          h("li", {}, h("b", {}, playerName(name)), meanings[name] ? `: ${meanings[name]}` : ""),
         ),
       ),
     ),
@@ -857,7 +866,7 @@ function drawPowers(view) {
               ? "the host"
               : p.player === "guest"
                 ? "a guest"
-                : h("span", { title: p.player }, breakable(p.player)),
+                : h("span", { title: p.player }, playerName(p.player)),
         h(
           "small",
           { class: "state" },
