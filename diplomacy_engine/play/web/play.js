@@ -412,7 +412,7 @@ function drawSetup(view) {
   $("setup").dataset.key = key;
   const option = (name, words) => h("option", { value: name, title: meanings[name] }, words);
   const options = () => [
-    ...Object.entries(levels).map(([level, name]) => option(name, `${nice(level)} (${playerName(name)})`)),
+    ...Object.entries(levels).map(([level, name]) => option(name, `${level[0].toUpperCase()}${level.slice(1)} (${playerName(name)})`)),
     ...choices
       .filter((name) => !Object.values(levels).includes(name))
       .map((name) => option(name, playerName(name))),
