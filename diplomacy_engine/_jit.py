@@ -1,68 +1,50 @@
 """The `jit` decorators of the project, with a compilation cache that cannot go stale.
 
 numba's own cache notices a change in the file of a kernel, but not in a kernel of another file that
-was compiled into it. So the folder is keyed by a hash of all files that kernels are compiled from,
-named by their path in the package: all clones and installations share their kernels. Kernels
-release the interpreter lock; VectorGame runs them on slices of its games in threads.
+was compiled into it, and compiles a file's kernels anew wherever it was edited. Here each kernel
+lies in a file of its own, under a hash of all that its machine code is made of: its bytecode, the
+kernels, constants and records that it names, and so on, and the types of its arguments. All clones
+and installations share their kernels. Kernels release the interpreter lock; VectorGame runs them on
+slices of its games in threads.
 """
 
 import atexit
-import contextlib
-import glob
+import enum
 import hashlib
 import os
-import re
-import shutil
+import pickle
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 
+import llvmlite
 import numba
-from numba.core import event
-from numba.core.caching import FunctionCache, UserProvidedCacheLocator
+import numpy as np
+from numba.core import event, serialize, sigutils
+from numba.core.caching import NullCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
 from numba.core.registry import CPUDispatcher
+from numba.extending import _Intrinsic
 
 from ._cores import usable_cores
 
 _PACKAGE = Path(__file__).parent
-_IMPORT = rb"^\s*from (\.+)([\w.]*) import \(?\s*(\w+)"  # `from . import` names one
-
-
-def _kernel_sources(package: Path) -> dict[str, bytes]:
-    files = {path: path.read_bytes() for path in sorted(package.rglob("*.py"))}
-    pending = [path for path, text in files.items() if re.search(rb"^@jit", text, re.MULTILINE)]
-    found = set()
-    while pending:
-        path = pending.pop()
-        if path in found or path not in files:
-            continue
-        found.add(path)
-        for dots, module, name in re.findall(_IMPORT, files[path], re.MULTILINE):
-            target = path.parents[len(dots) - 1].joinpath(*(module or name).decode().split("."))
-            pending += [target.with_suffix(".py"), target / "__init__.py"]
-    return {str(path.relative_to(package)): files[path] for path in sorted(found)}
-
-
-def _sources_hash() -> str:
-    digest = hashlib.sha256(numba.__version__.encode())
-    for name, text in _kernel_sources(_PACKAGE).items():
-        digest.update(name.encode())
-        digest.update(text)
-    return digest.hexdigest()[:16]
 
 
 def _cache_folder() -> str:
-    """Return a folder for compiled kernels of exactly these sources. It is writable, unless there
-    is no such folder at all: then nothing is kept, see `KernelCache`."""
+    """Return a folder for compiled kernels. It is writable, unless there is no such folder at all:
+    then nothing is kept, see `KernelCache`."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     homes = [os.environ.get("NUMBA_CACHE_DIR")]
     if not cache.startswith("~"):  # where there is no home, that stays as it is
         homes.append(os.path.join(cache, "diplomacy_engine"))
-    folders = [Path(home) / f"kernels-{_sources_hash()}" for home in homes if home]
+    folders = [Path(home) / "kernels" for home in homes if home]
     for folder in folders:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -77,40 +59,106 @@ def _cache_folder() -> str:
 
 
 CACHE_FOLDER = _cache_folder()
-numba.config.CACHE_DIR = CACHE_FOLDER
+_VERSIONS = sys.version, numba.__version__, llvmlite.__version__, np.__version__
+_FOREIGN = sys.stdlib_module_names | {"numba", "llvmlite", "numpy"}
 
 
-class CacheLocator(UserProvidedCacheLocator):
-    """Says where numba keeps a kernel of this package; functions of others are left to numba."""
-
-    @classmethod
-    def get_suitable_cache_subpath(cls, py_file: str) -> str:
-        return "_".join(Path(py_file).relative_to(_PACKAGE).parts[:-1]) or "."
-
-    @classmethod
-    def from_function(cls, py_func: Callable, py_file: str) -> UserProvidedCacheLocator | None:
-        # Whether the folder can be written to is seen when there is something to write.
-        return cls(py_func, py_file) if Path(py_file).is_relative_to(_PACKAGE) else None
+def _names(code: CodeType) -> set[str]:
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
 
 
-class KernelCache(FunctionCache):
+def _home(value: object) -> str:
+    return getattr(value, "__module__", value.__name__).partition(".")[0]
+
+
+def _description(value: object, names: set[str], known: dict[int, int]) -> Iterator[str]:
+    """Yield what machine code depends on of a value that a kernel names, whatever the process.
+    Of modules only `names` count; `known` numbers those (by id) that were described before."""
+    if isinstance(value, set | frozenset):
+        yield from sorted(map(repr, value))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _description(item, names, known)
+    elif isinstance(value, enum.Enum):
+        yield f"{value!r}"
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    elif isinstance(value, CodeType):
+        yield f"{value.co_code.hex()} {value.co_names} {value.co_varnames} {value.co_freevars}"
+        yield from _description(value.co_consts, names, known)
+    elif isinstance(value, CPUDispatcher):
+        for option in sorted(value.targetoptions.items()):
+            yield from _description(option, names, known)
+        yield from _description(value.py_func, names, known)
+    elif isinstance(value, _Intrinsic):
+        yield from _description(value._defn, names, known)
+    elif not isinstance(value, type | FunctionType | ModuleType):
+        yield f"{value!r}"
+    elif id(value) in known or _home(value) in _FOREIGN:
+        yield f"{value.__name__} {known.get(id(value))}"
+    elif isinstance(value, ModuleType):
+        for name in sorted(names & vars(value).keys()):
+            yield from _description(getattr(value, name), names, known)
+    elif isinstance(value, type):
+        known[id(value)] = len(known)
+        yield f"{value.__qualname__} {getattr(value, '_fields', '')}"
+        members = value.__members__ if issubclass(value, enum.Enum) else vars(value)
+        for name, member in members.items():
+            if isinstance(member, FunctionType | int | float | str) and name != "__doc__":
+                yield name
+                yield from _description(member, names, known)
+    else:
+        known[id(value)] = len(known)
+        code, used = value.__code__, _names(value.__code__)
+        if value.__doc__:
+            code = code.replace(co_consts=(None, *code.co_consts[1:]))
+        yield from _description(code, used, known)
+        cells = (cell.cell_contents for cell in value.__closure__ or ())
+        yield from _description((value.__defaults__, *cells), used, known)
+        for name in sorted(used & value.__globals__.keys()):
+            yield name
+            yield from _description(value.__globals__[name], used, known)
+
+
+def _type_names(kind: numba.types.Type) -> str:
+    """The name of a type, with those of the fields of records, by which kernels read them."""
+    fields = getattr(kind, "fields", ())
+    return f"{kind.name} {fields} {[_type_names(part) for part in getattr(kind, 'types', ())]}"
+
+
+class KernelCache(NullCache):
     """Keeps a compiled kernel if there is room on the disk; without room it works all the same."""
 
     told = False  # whether it was said that nothing can be kept
-    allocates = True
 
-    def load_overload(self, sig: object, target_context: object) -> object:
+    def __init__(self, kernel: CPUDispatcher, allocates: bool):
+        self.kernel, self.allocates = kernel, allocates
+
+    def file(self, signature: object, codegen: object) -> Path:
+        function, digest = self.kernel.py_func, hashlib.sha256(Path(__file__).read_bytes())
+        arguments, _ = sigutils.normalize_signature(signature)
+        parts = _description(self.kernel, set(), {})
+        for text in (*_VERSIONS, codegen.magic_tuple(), *map(_type_names, arguments), *parts):
+            digest.update(f"{text}\n".encode())
+        name = f"{function.__module__}.{function.__qualname__}".removeprefix(f"{__package__}.")
+        return Path(CACHE_FOLDER) / f"{name}-{digest.hexdigest()[:24]}.kernel"
+
+    def load_overload(self, sig: object, target_context: object) -> CompileResult | None:
+        if self.allocates:  # else that would load all that numba compiles with, for some 0.15 s
+            target_context.refresh()
         try:
-            if self.allocates:
-                return super().load_overload(sig, target_context)
-            # numba would first load all that it could compile with, for some 0.15 s at every start.
-            return self._load_overload(sig, target_context)
-        except OSError:
+            content = self.file(sig, target_context.codegen()).read_bytes()
+            return CompileResult._rebuild(target_context, *pickle.loads(content))
+        except (OSError, EOFError, pickle.UnpicklingError):
             return None
 
-    def save_overload(self, sig: object, data: object) -> None:
+    def save_overload(self, sig: object, data: CompileResult) -> None:
+        file = self.file(sig, data.codegen)
+        part = file.with_name(f"{file.name}.{os.getpid()}")
         try:
-            super().save_overload(sig, data)
+            part.write_bytes(serialize.dumps(data._reduce()))
+            part.replace(file)
         except OSError as error:
             if not KernelCache.told:
                 KernelCache.told = True
@@ -122,14 +170,10 @@ class KernelCache(FunctionCache):
                 )
 
 
-_OTHERS = "UserProvidedCacheLocator,InTreeCacheLocator,UserWideCacheLocator,IPythonCacheLocator"
-numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{CacheLocator.__name__},{_OTHERS}"
-
-
 def kernels_are_cached() -> bool:
-    """Tell whether an earlier process has left compiled kernels of these sources."""
+    """Tell whether an earlier process has left compiled kernels."""
     try:
-        return bool(numba.config.DISABLE_JIT) or any(Path(CACHE_FOLDER).rglob("*.nbi"))
+        return bool(numba.config.DISABLE_JIT) or any(Path(CACHE_FOLDER).glob("*.kernel"))
     except OSError:
         return False
 
@@ -197,65 +241,77 @@ games.step(games.new_orders())
             print(f"\r\x1b[K{text}", end="", file=terminal, flush=True)
 
     def start_helper(self) -> None:
-        """Have a second process compile HELPED, with a cache of its own: two processes that save
-        the same kernel for other types at once can mix them up in one cache."""
+        """Have a second process compile HELPED."""
         paths = [str(_PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
         try:
-            self.folder = Path(tempfile.mkdtemp(dir=CACHE_FOLDER, prefix="second-"))
-            own = {
-                "NUMBA_CACHE_DIR": str(self.folder),
-                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-            }
             self.helper = subprocess.Popen(
                 [sys.executable, "-c", self.HELPER],
-                env=os.environ | own,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
         except OSError:
             return  # then everything is compiled here
-        atexit.register(self.end_helper)
+        atexit.register(self.helper.kill)
 
     def await_helper(self) -> None:
-        """Take over what the second process compiles; what it fails to is compiled here."""
-        with self.lock:  # games of several threads wait
-            if self.helper is None:
-                return
+        """Wait for what the second process compiles; what it fails to is compiled here."""
+        if self.helper is not None:
             self.show("the last kernels are compiled by a second process")
             self.helper.wait()
             self.show("")
-            with contextlib.suppress(OSError):
-                self.adopt()
-            self.end_helper()
 
-    def adopt(self) -> None:
-        source = self.folder / Path(CACHE_FOLDER).name
-        for index in sorted(source.rglob("*.nbi")):
-            target = CACHE_FOLDER / index.relative_to(source)
-            if target.exists():
-                continue
-            target.parent.mkdir(exist_ok=True)
-            for code in index.parent.glob(f"{glob.escape(index.stem)}.*.nbc"):
-                code.replace(target.with_name(code.name))
-            index.replace(target)  # last: it names the others
 
-    def end_helper(self) -> None:
-        if self.helper is not None:
-            self.helper.kill()
-            self.helper.wait()
-            self.helper = None
-            shutil.rmtree(self.folder, ignore_errors=True)
+class _InnerLibrary(JITCodeLibrary):
+    """Of a kernel that only others call: it is optimized, and made machine code, as a part of them
+    alone. Before its first update, training then compiles for XX s instead of 70."""
+
+    codegen = property(lambda self: self)
+
+    def set_env(self, *_: object) -> None:
+        """Nothing runs here."""
+
+    def get_pointer_to_function(self, _name: str) -> int:
+        return 0
+
+    def _optimize_final_module(self) -> None:
+        """Left to the callers."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _InnerCompiler(Compiler):
+    def __init__(self, typing: object, target: object, library: object, *others: object):
+        library = _InnerLibrary(target.codegen(), "inner")
+        super().__init__(typing, target, library, *others)
+
+
+class _Kernel(CPUDispatcher):
+    """A kernel with an entry for Python; other kernels are compiled with its `inner` one."""
+
+    inner: CPUDispatcher
+
+    def get_call_template(self, args: tuple, kws: dict) -> tuple:
+        return self.inner.get_call_template(args, kws)
+
+    def get_overload(self, sig: object) -> object:
+        return self.inner.get_overload(sig)
 
 
 def _decorator(**options: object) -> Callable[[Callable], Callable]:
-    decorate = numba.njit(cache=True, nogil=True, error_model="numpy", **options)
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    inner = numba.njit(**options, no_cpython_wrapper=True, pipeline_class=_InnerCompiler)
+    decorate = numba.njit(**options)
 
     def decorated(function: Callable) -> Callable:
         kernel = decorate(function)
         if isinstance(kernel, CPUDispatcher):  # else compilation is switched off
-            kernel._cache.__class__ = KernelCache
-            kernel._cache.allocates = options.get("_nrt", True)
+            kernel.__class__ = _Kernel
+            kernel.inner = inner(function)
+            kernel._cache = KernelCache(kernel, options.get("_nrt", True))
         return kernel
 
     return decorated
@@ -267,35 +323,11 @@ jit_allocating = _decorator()
 jit = _decorator(_nrt=False)
 # For sums of floats, which the compiler may then reorder to use vector instructions.
 jit_float = _decorator(_nrt=False, fastmath={"reassoc", "contract", "nsz"})
-_INNER = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_without_entry = _decorator(**_INNER)
-_without_call = _decorator(**_INNER, forceinline=True)
-
-
-class _Inner(CPUDispatcher):
-    """A kernel that only other kernels call; a call from Python would end the process."""
-
-    def __call__(self, *args: object, **kwargs: object) -> object:
-        raise TypeError(f"{self.py_func.__name__} can only be called by another kernel")
-
-
-def jit_inner(function: Callable) -> Callable:
-    """`jit` for a kernel that only other kernels call. It has no entry from Python, which is much
-    of the code: before its first update, training compiles for 70 s instead of 87."""
-    return _as_inner(_without_entry(function))
-
-
-def jit_merged(function: Callable) -> Callable:
-    """`jit_inner` for a kernel that is compiled into its callers: it runs often, and is called from
-    one place only. A call copies the pointer, shape and strides of every array among its arguments;
-    without these calls random games take a quarter less time."""
-    return _as_inner(_without_call(function))
-
-
-def _as_inner(kernel: Callable) -> Callable:
-    if isinstance(kernel, CPUDispatcher):  # else compilation is switched off
-        kernel.__class__ = _Inner
-    return kernel
+# A kernel that is compiled into its callers: it runs often, and is called from one place only. A
+# call copies the pointer, shape and strides of every array among its arguments; without these calls
+# random games take a quarter less time.
+jit_merged = _decorator(_nrt=False, forceinline=True)
+jit_inner = jit  # of one day: what was written before uses it
 
 
 def compiled(kernel: Callable, *arguments: object) -> Callable:
@@ -304,8 +336,6 @@ def compiled(kernel: Callable, *arguments: object) -> Callable:
     map, where this takes 4."""
     if numba.config.DISABLE_JIT:
         return kernel
-    if isinstance(kernel, _Inner):
-        raise TypeError(f"{kernel.py_func.__name__} can only be called by another kernel")
     current = _Compilation.current
     if current is not None and kernel.py_func.__name__ == current.HELPED:
         current.await_helper()

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit, jit_inner
+from .._jit import jit
 from ..constants import MOVE, NONE, RUNNING, SUPPORT_HOLD, SUPPORT_MOVE, YEAR_LIMIT
 from ..rules.state import Salt, decision_seed, is_movement, random_below
 
@@ -46,7 +46,7 @@ def sample_seats(state, rows, power, opponents, most_phases, seats):
         _, seats.warm_up[e] = random_below(rng, most_phases + 1)
 
 
-@jit_inner
+@jit
 def _mask_decision(board, table, decisions, d, gap, mask, row):
     """Write what may be ordered in decision d to mask[row]; see assign_decisions."""
     order = decisions.order
@@ -221,7 +221,7 @@ def take_province_actions(actions, mask, province_first, strict, orders, illegal
     return first_bad
 
 
-@jit_inner
+@jit
 def _in_slot(board, table, mask, e, v, number):
     """Tell whether an order is legal in a slot of province v, or NONE for an adjustment."""
     if not 0 <= number < mask.shape[1] or not mask[e, number]:
@@ -295,7 +295,7 @@ def deepdip_observation(board, state, rows, agent, out):
                 out[i, 3 * v + 2] = powers + 1
 
 
-@jit_inner
+@jit
 def _legal_order(board, table, mask, e, v, kind, other, target):
     """Return the first legal order of the unit in v of that kind, or NONE. `target` is the province
     moved to or supported, or the location that the unit of `other` is supported to."""
@@ -354,7 +354,7 @@ def take_deepdip_actions(board, table, actions, mask, queue, queued, orders, ill
     return first_bad
 
 
-@jit_inner
+@jit
 def _is_mine(queue, queued, e, v):
     for s in range(queued[e]):
         if queue[e, s] == v:

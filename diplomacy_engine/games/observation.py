@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit, jit_inner
+from .._jit import jit
 from .._suggest import array_shapes
 from ..constants import NONE
 from ..rules.state import adjustments_owed, count_centers, count_units, is_winter
@@ -87,7 +87,7 @@ def feature_sizes(num_powers: int) -> list[int]:
     return [sizes.get(size) or int(size) for _, size in BOARD_FEATURES]
 
 
-@jit_inner
+@jit
 def _owner(power, observer, num_powers):
     if power == NONE or power >= num_powers:  # nobody, or neutral
         return 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._jit import jit, jit_inner
+from .._jit import jit
 from ..constants import ARMY, CONVOY, FLEET, HOLD, MOVE, MOVE_VIA, NONE, SUPPORT_HOLD, SUPPORT_MOVE
 from ..rules.state import in_movement
 from .decisions import Decisions, ragged_rows, row_edges
@@ -41,7 +41,7 @@ def own_choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarra
     )
 
 
-@jit_inner
+@jit
 def _own_seas(table, own, unit_kind):
     seas = np.uint64(0)
     for v in range(own.shape[0]):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._jit import jit, jit_inner
+from .._jit import jit
 from ..constants import NONE, OrderKind
 from ..rules.state import Salt, decision_seed, is_alive, random_below
 from .deals import Clause, OfferResult, Side
@@ -10,25 +10,25 @@ from .deals import Clause, OfferResult, Side
 PRESS_SALT = int(Salt.PRESS)
 
 
-@jit_inner
+@jit
 def _has(words, v):
     """Tell whether province v (or V, for nowhere) is in a set."""
     at = np.uint64(v)
     return (words[at >> np.uint64(6)] >> (at & np.uint64(63))) & np.uint64(1) != 0
 
 
-@jit_inner
+@jit
 def _add(words, v):
     at = np.uint64(v)
     words[at >> np.uint64(6)] |= np.uint64(1) << (at & np.uint64(63))
 
 
-@jit_inner
+@jit
 def _moves(kinds, number):
     return kinds[number] == OrderKind.MOVE or kinds[number] == OrderKind.MOVE_VIA
 
 
-@jit_inner
+@jit
 def _fulfils(kinds, number, promise):
     """Tell whether an order keeps a promise; one to hold is also kept by any support."""
     if number == promise:
@@ -37,7 +37,7 @@ def _fulfils(kinds, number, promise):
     return kinds[promise] == OrderKind.HOLD and supports
 
 
-@jit_inner
+@jit
 def _gather(deals, e, power, sets):
     """Write which provinces all deals of a power close to it and make it leave, sets (2, W); tell
     whether that is anything."""
@@ -52,7 +52,7 @@ def _gather(deals, e, power, sets):
     return some != 0
 
 
-@jit_inner
+@jit
 def _keeps(kinds, aims, number, promise, leaving, sets):
     """Tell whether an order keeps all deals of its power: it fulfils the promise, aims at no closed
     province, and moves if its unit must leave."""
@@ -140,7 +140,7 @@ def count_broken(kinds, aims, deals, active, decisions, first, last, orders, bro
                     broken[e, power, other] += 1
 
 
-@jit_inner
+@jit
 def _close_to(board, state, e, owner, words):
     for v in range(board.terrain.shape[0]):
         if state.unit_power[e, v] == owner:
@@ -175,7 +175,7 @@ def make_peace(board, state, deals, wish, talking, first, last, sets, agreed):
                 agreed[e] += 1
 
 
-@jit_inner
+@jit
 def _find_slot(decisions, d, v):
     """Return the slot of the unit in province v among those of decision d, or NONE."""
     if d == NONE:
@@ -186,7 +186,7 @@ def _find_slot(decisions, d, v):
     return NONE
 
 
-@jit_inner
+@jit
 def _agree(board, state, deals, decisions, d, offers, o, me, other, side):
     """Add what offer o asks of one side, that of decision d (NONE if it has no unit), to the deals;
     return why it cannot be, or CONFIRMED."""
@@ -227,7 +227,7 @@ def _agree(board, state, deals, decisions, d, offers, o, me, other, side):
     return OfferResult.CONFIRMED
 
 
-@jit_inner
+@jit
 def _check_side(kinds, aims, deals, decisions, d, sets):
     """Return why the units of decision d cannot keep all deals of their power, or CONFIRMED."""
     if d == NONE:
@@ -250,7 +250,7 @@ def _check_side(kinds, aims, deals, decisions, d, sets):
     return OfferResult.CONFIRMED
 
 
-@jit_inner
+@jit
 def _copy_pair(source, i, p, q, target, j):
     """Copy what concerns deals of p with q, and all promises, of row i to row j of other deals."""
     for v in range(source.promised.shape[1]):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._arrays import new_arrays, shaped
-from .._jit import jit_inner, jit_merged
+from .._jit import jit, jit_merged
 from ..constants import ARMY, FLEET, NONE
 from .map import Board
 from .state import adjustments_owed, can_build_in, is_movement, is_retreat
@@ -114,7 +114,7 @@ def _support_aims(board: Board, table: OrderTable) -> tuple[np.ndarray, np.ndarr
     return np.stack(aims, axis=1).astype(np.int32), first.astype(np.uint32)
 
 
-@jit_inner
+@jit
 def _find_units(board, state, e, scratch):
     """Find the units of game e and their order by power; return how many, and the fleets that can
     convoy, as bits. Neutral units stand behind those of all powers."""
@@ -148,7 +148,7 @@ def _find_units(board, state, e, scratch):
     return units, fleets
 
 
-@jit_inner
+@jit
 def _find_moves(num_powers, units, scratch):
     """Find the moves into every province that units make by themselves; neutral ones have none."""
     for u in range(units):
@@ -169,7 +169,7 @@ def _find_moves(num_powers, units, scratch):
             scratch.land_count[goal] = n + np.uint64(arcs)
 
 
-@jit_inner
+@jit
 def _find_convoys(board, table, units, fleets, scratch):
     """Find the moves that armies can make over `fleets`, bits of the places where one convoys.
 
@@ -215,7 +215,7 @@ def _find_convoys(board, table, units, fleets, scratch):
     return pairs
 
 
-@jit_inner
+@jit
 def _write_range(number, count, order, n):
     """Write number, number + 1, ... to order[n:], `count` numbers in whole chunks."""
     for done in range(0, count, CHUNK):
@@ -225,7 +225,7 @@ def _write_range(number, count, order, n):
     return n + np.uint64(count)
 
 
-@jit_inner
+@jit
 def _write_supports(arcs, goal, first, last, number, order, n):
     """Write number + arcs[goal, i] for i in first..last-1 to order[n:], in whole chunks, but one.
     Having at least one chunk saves a branch that could go either way."""
@@ -282,7 +282,7 @@ def _movement_orders(u, pairs, via, sea_index, scratch, order, n):
     return n
 
 
-@jit_inner
+@jit
 def unit_retreat_orders(board, table, state, e, v, buffer, n):
     """Write the legal retreat orders of the dislodged unit of province v; return the new n."""
     kind, here = state.dislodged_kind[e, v], state.dislodged_location[e, v]
@@ -294,7 +294,7 @@ def unit_retreat_orders(board, table, state, e, v, buffer, n):
     return n + 1
 
 
-@jit_inner
+@jit
 def build_orders(board, table, v, buffer, n):
     """Write every build possible in center v (each kind and coast); return the new n.
 
@@ -309,7 +309,7 @@ def build_orders(board, table, v, buffer, n):
     return n
 
 
-@jit_inner
+@jit
 def _adjustment_list(board, table, state, e, power, builds, buffer, n):
     """Write the builds, else the removals, of a power from buffer[n] on; return the new n."""
     for v in range(board.terrain.shape[0]):

@@ -1,6 +1,6 @@
 """From one phase of a game to the next: kernels that adjudicate, count centers and end the game."""
 
-from .._jit import jit, jit_inner, jit_merged
+from .._jit import jit, jit_merged
 from ..constants import NONE, End, Phase
 from .adjudicator.adjustments import adjudicate_adjustments
 from .adjudicator.movement import adjudicate_movement
@@ -8,7 +8,7 @@ from .adjudicator.retreats import adjudicate_retreats
 from .state import adjustments_owed, count_centers, is_alive, is_movement, is_retreat
 
 
-@jit_inner
+@jit
 def _capture_centers(board, state, e):
     """Give each supply center to the power occupying it after the fall retreats.
 
@@ -23,7 +23,7 @@ def _capture_centers(board, state, e):
             state.center_owner[e, c] = power
 
 
-@jit_inner
+@jit
 def _solo_winner(board, state, e):
     """Return the power that has won: the victory count, and more centers than anyone else; who has
     conceded has not."""
@@ -39,7 +39,7 @@ def _solo_winner(board, state, e):
     return best
 
 
-@jit_inner
+@jit
 def _team_by_centers(board, state, e):
     """Return the power with the most centers of the team that has won by its centers, or NONE."""
     best, best_count, tied = NONE, 0, False
@@ -62,7 +62,7 @@ def _team_by_centers(board, state, e):
     return largest
 
 
-@jit_inner
+@jit
 def _last_side(board, state, e):
     """Return the power with the most centers of the only side that is alive, or NONE. A side is a
     team, or a power where there are no teams, or all are in one."""
@@ -103,7 +103,7 @@ def end_by_victory(board, state, e, counted):
     return True
 
 
-@jit_inner
+@jit
 def _has_dislodged(state, e):
     for v in range(state.dislodged_power.shape[1]):
         if state.dislodged_power[e, v] != NONE:
@@ -111,7 +111,7 @@ def _has_dislodged(state, e):
     return False
 
 
-@jit_inner
+@jit
 def _next_spring(board, state, e):
     state.phase[e] = Phase.SPRING_MOVEMENT
     state.year[e] += 1
@@ -119,7 +119,7 @@ def _next_spring(board, state, e):
         _rebuild_neutral(board, state, e)
 
 
-@jit_inner
+@jit
 def _rebuild_neutral(board, state, e):
     """Put the neutral units of the start back into centers that are vacant and nobody's.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._arrays import new_arrays, shaped
-from .._jit import jit, jit_inner
+from .._jit import jit
 from ..constants import NONE, End, Phase
 from .map import Board
 
@@ -77,7 +77,7 @@ def reset_game(board, state, e, seed):
         state.conceded[e, power] = False
 
 
-@jit_inner
+@jit
 def clear_dislodged(state, e):
     for v in range(state.unit_power.shape[1]):
         state.dislodged_power[e, v] = NONE
@@ -86,7 +86,7 @@ def clear_dislodged(state, e):
         state.retreat_options[e, v] = 0
 
 
-@jit_inner
+@jit
 def copy_game(other, source, state, e):
     """Copy everything but the seed of game `source` of `other`, a GameState, to game e."""
     for v in range(state.unit_power.shape[1]):
@@ -112,7 +112,7 @@ def copy_game(other, source, state, e):
         state.conceded[e, power] = other.conceded[source, power]
 
 
-@jit_inner
+@jit
 def count_centers(state, e, power):
     """Ownership changes after fall retreats only."""
     count = 0
@@ -174,7 +174,7 @@ def adjustments_owed(board, state, e, power):
     return min(owed, places)
 
 
-@jit_inner
+@jit
 def is_movement(phase):
     return phase in (Phase.SPRING_MOVEMENT, Phase.FALL_MOVEMENT)
 
@@ -190,7 +190,7 @@ def is_retreat(phase):
     return phase in (Phase.SPRING_RETREATS, Phase.FALL_RETREATS)
 
 
-@jit_inner
+@jit
 def is_winter(phase):
     return phase == Phase.WINTER_ADJUSTMENTS
 
@@ -206,7 +206,7 @@ def ordering_powers(board, state, rows=slice(None)):
     return np.where(fleeing, state.dislodged_power[rows], power)
 
 
-@jit_inner
+@jit
 def next_random(state):
     """Return `(new state, 32 random bits)` of the generator SplitMix64 (Steele et al. 2014).
 
@@ -220,7 +220,7 @@ def next_random(state):
     return state, np.int64(z >> np.uint64(32))
 
 
-@jit_inner
+@jit
 def random_below(state, bound):
     """Return `(new state, uniform integer in 0..bound-1)` for a bound in 1..2^31."""
     state, bits = next_random(state)
@@ -264,7 +264,7 @@ class Salt(IntEnum):
     LANGUAGE = 701
 
 
-@jit_inner
+@jit
 def decision_seed(state, e, power, salt):
     """Return the generator state for one power's draws in one phase of one game.
 

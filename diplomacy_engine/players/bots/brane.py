@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._arrays import new_arrays, shaped
-from ..._jit import jit, jit_inner
+from ..._jit import jit
 from ...constants import FALL_MOVEMENT, NONE
 from ...games.vector_game import VectorGame
 from ...rules.map import Board
@@ -67,7 +67,7 @@ def plan_scratch(board: Board) -> PlanScratch:
     return new_arrays(PlanScratch, **sizes, **lists, most=most, plans=MAX_PLANS)
 
 
-@jit_inner
+@jit
 def _survey_reach(board, state, e, plans):
     """List which units of game e reach each province; neutral ones never leave their own."""
     plans.near_count[:] = 0
@@ -84,7 +84,7 @@ def _survey_reach(board, state, e, plans):
             before = q
 
 
-@jit_inner
+@jit
 def _bits(mask):
     count = 0
     while mask:
@@ -93,7 +93,7 @@ def _bits(mask):
     return count
 
 
-@jit_inner
+@jit
 def _meet(state, e, power, v, plans):
     """Count the units of other powers that reach province v, unless they are counted already."""
     for i in range(plans.near_count[v]):
@@ -104,7 +104,7 @@ def _meet(state, e, power, v, plans):
             plans.met[other] += 1
 
 
-@jit_inner
+@jit
 def _count_at(state, e, power, v, supporters, plans):
     """Count, by power, the units of others in v, or that reach v or a supporter's place."""
     plans.stamp[0] += 1
@@ -121,7 +121,7 @@ def _count_at(state, e, power, v, supporters, plans):
         unit += 1
 
 
-@jit_inner
+@jit
 def _opposition(board, state, e, power, v, origin, supporters, plans):
     """Return the opposition to a plan for province v with a unit from `origin`.
 
@@ -145,7 +145,7 @@ def _opposition(board, state, e, power, v, origin, supporters, plans):
     return most
 
 
-@jit_inner
+@jit
 def _add_plan(plans, first, count, main, supporters, moves):
     """Insert a plan among those from `first` on, kept with few units first; return their count."""
     if count == MAX_PLANS:
@@ -161,7 +161,7 @@ def _add_plan(plans, first, count, main, supporters, moves):
     return count + 1
 
 
-@jit_inner
+@jit
 def _plan_center(board, state, e, power, v, standoff, plans, count):
     """Add all sure plans for province v of which no supporter can be left out; return the count.
 
@@ -204,7 +204,7 @@ def _plan_center(board, state, e, power, v, standoff, plans, count):
     return count
 
 
-@jit_inner
+@jit
 def _list_plans(board, state, e, power, values, plans):
     """List the centers that a power can make sure of and their plans; return how many centers. Own
     centers that nobody else can enter need no plan."""
@@ -244,7 +244,7 @@ def _list_plans(board, state, e, power, values, plans):
     return centers
 
 
-@jit_inner
+@jit
 def _choose_plans(centers, plans):
     """Choose a plan, or none, for each of the centers, by branch and bound.
 
@@ -295,7 +295,7 @@ def _choose_plans(centers, plans):
             plans.following[depth] = plans.first[depth]
 
 
-@jit_inner
+@jit
 def _order_plans(board, table, graph, state, e, values, centers, plans, scratch, orders):
     """Write the orders (E, V) of the units in the chosen plans.
 

@@ -7,7 +7,7 @@ never convoys and never supports another power.
 
 import numpy as np
 
-from ..._jit import jit, jit_inner
+from ..._jit import jit
 from ..._suggest import player_name
 from ...constants import NONE
 from ...games.decisions import Decisions
@@ -27,13 +27,13 @@ from .dumbbot_rules import DEEPDIP, NORMAN, PAQUETTE, ROUNDED, TRUNCATED, Dumbbo
 from .dumbbot_values import compute_values, new_values, node_graph, survey_game
 
 
-@jit_inner
+@jit
 def _chance_kind(rules):
     """Return how chances are counted where no moves are ordered: rounded ones are truncated."""
     return TRUNCATED if rules.chance == ROUNDED else rules.chance
 
 
-@jit_inner
+@jit
 def _retreat_orders(table, graph, state, e, power, values, scratch, rules, orders, rng):
     """Write the retreat orders (E, V) of one power.
 
@@ -78,7 +78,7 @@ def _retreat_orders(table, graph, state, e, power, values, scratch, rules, order
     return rng
 
 
-@jit_inner
+@jit
 def _build_orders(board, table, graph, state, e, power, owed, values, scratch, rules, orders, rng):
     """Write the builds of one power.
 
@@ -111,7 +111,7 @@ def _build_orders(board, table, graph, state, e, power, owed, values, scratch, r
                 count = moves.remove(candidates, count, i)
 
 
-@jit_inner
+@jit
 def _removal_orders(table, graph, state, e, power, owed, values, scratch, rules, orders, rng):
     """Write the removals of one power.
 
@@ -138,7 +138,7 @@ def _removal_orders(table, graph, state, e, power, owed, values, scratch, rules,
         count = moves.remove(candidates, count, at)
 
 
-@jit_inner
+@jit
 def _read_orders(board, table, decisions, d, orders, numbers):
     """Write the order numbers (S,) of decision d, from orders by province. In winter a province may
     be ordered once, and what is ordered nowhere is waived, or left to civil disorder."""

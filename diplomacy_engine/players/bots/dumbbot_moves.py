@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._arrays import new_arrays, shaped
-from ..._jit import jit, jit_inner
+from ..._jit import jit
 from ...constants import ARMY, FLEET, NONE
 from ...rules.map import Board
 from ...rules.state import next_random, random_below
@@ -44,7 +44,7 @@ def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:
     return new_arrays(OrderScratch, V=provinces, most=most, longest=longest)
 
 
-@jit_inner
+@jit
 def insert(candidates, count, rank, node, neighbor, merges):
     """Insert a candidate into a list (ranks, nodes, neighbors) kept best first; return the list's
     new length.
@@ -64,7 +64,7 @@ def insert(candidates, count, rank, node, neighbor, merges):
     return count + 1
 
 
-@jit_inner
+@jit
 def remove(candidates, count, at):
     ranks, nodes, neighbors = candidates
     for i in range(at, count - 1):
@@ -131,7 +131,7 @@ def wander(ranks, count, rng):
     return rng, at
 
 
-@jit_inner
+@jit
 def queue_units(powers, e, power, scratch, rules, rng):
     """Queue a power's units of `powers` (E, V); return rng, count.
 
@@ -153,7 +153,7 @@ def queue_units(powers, e, power, scratch, rules, rng):
     return rng, count
 
 
-@jit_inner
+@jit
 def _list_ways(graph, value, node, v, rules, scratch):
     """List the destinations of the unit at `node` in province v, staying included; that may count 1
     more than the node's value (`prefers_staying`)."""
@@ -166,7 +166,7 @@ def _list_ways(graph, value, node, v, rules, scratch):
     scratch.way_count[v] = insert(ways, count, stay, node, NONE, rules.merges_equals)
 
 
-@jit_inner
+@jit
 def _copy_ways(graph, v, rules, scratch):
     """Copy the destinations of the unit in province v to the list picked from; return how many.
     With `avoids_waiting` it leaves out the provinces of friends that wait for it."""
@@ -181,14 +181,14 @@ def _copy_ways(graph, v, rules, scratch):
     return count
 
 
-@jit_inner
+@jit
 def support_hold(table, state, e, v, q):
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
     rank = table.node_rank[state.unit_kind[e, q], state.unit_location[e, q]]
     return table.first_support_hold[kind, here, table.support_index[kind, here, q]] + rank
 
 
-@jit_inner
+@jit
 def support_move(table, state, e, v, q, scratch):
     """Return the order of the unit in v to support the move of `scratch.mover[q]` to province q."""
     kind, here = state.unit_kind[e, v], state.unit_location[e, v]
@@ -201,7 +201,7 @@ def support_move(table, state, e, v, q, scratch):
     return number - table.own_arcs[kind, here, i] if origin > v else number
 
 
-@jit_inner
+@jit
 def _order_unit(table, graph, state, e, power, v, values, scratch, free, rules, orders, rng):
     """Order the unit in province v; return new rng, and NONE or the friend it must wait for.
 
@@ -246,7 +246,7 @@ def _order_unit(table, graph, state, e, power, v, values, scratch, free, rules, 
     return rng, NONE
 
 
-@jit_inner
+@jit
 def begin_movement(state, e, power, scratch):
     """Note that no unit of a power is ordered yet."""
     for v in range(state.unit_power.shape[1]):
@@ -255,7 +255,7 @@ def begin_movement(state, e, power, scratch):
             scratch.status[v] = UNORDERED
 
 
-@jit_inner
+@jit
 def movement_orders(board, table, graph, state, e, power, values, scratch, rules, orders, rng):
     """Write the movement orders (E, V) of the units of one power that have none yet.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._arrays import new_arrays, shaped
-from ..._jit import jit, jit_inner
+from ..._jit import jit
 from ...constants import (
     ARMY,
     FALL_MOVEMENT,
@@ -184,7 +184,7 @@ def survey_game(board, state, e, rules, values):
                 values.threat[center] = max(values.threat[center], values.size[p])
 
 
-@jit_inner
+@jit
 def _compute_base(board, state, e, power, attack_weight, defense_weight, rules, values):
     """Compute what the centers themselves are worth to a power.
 
@@ -205,7 +205,7 @@ def _compute_base(board, state, e, power, attack_weight, defense_weight, rules, 
             values.base[v] = values.size[board.num_powers] * attack_weight
 
 
-@jit_inner
+@jit
 def _spread_proximity(graph, weights, rules, values):
     """Let the value of the centers spread over the board, a step a level, and sum it up.
 

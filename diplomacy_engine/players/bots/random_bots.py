@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..._jit import jit, jit_inner
+from ..._jit import jit
 from ..._suggest import player_name
 from ...constants import MOVE, MOVE_VIA, NONE
 from ...games.decisions import Decisions
@@ -10,7 +10,7 @@ from ...games.vector_game import VectorGame
 from ...rules.state import Salt, decision_seed, is_movement, is_winter, random_below
 
 
-@jit_inner
+@jit
 def _sample_adjustment(board, table, decisions, first, slot, restless, numbers, rng):
     """Sample a build or removal for a slot of a winter decision, in a province that no earlier slot
     has taken: WAIVE, but never for a restless bot, or NONE if there is nothing to do."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._jit import jit, jit_inner
+from ..._jit import jit
 from ...constants import (
     ARMY,
     BUILD,
@@ -147,7 +147,7 @@ def _stand(reach, boards, row, power, out, near, near_other):
             out[d, v] = index * 4 + min(near_other[v], 3)
 
 
-@jit_inner
+@jit
 def relate(columns, slot_orders, begin, slot, number):
     """Say how an order relates to `slot_orders`, those of the slots begin..slot-1 of its decision.
 

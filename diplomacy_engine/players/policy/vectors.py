@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba.core import cgutils, config, types
 from numba.extending import intrinsic
 
-from ..._jit import jit_inner, jit_merged
+from ..._jit import jit, jit_merged
 from ...constants import NONE
 
 LANES = 16  # floats of a vector; without AVX-512 the compiler makes two or four of one
@@ -113,7 +113,7 @@ def _spread(typing, columns, out, column, rows, rows_at, count, part, part_at):
     return types.none(columns, out, column, rows, rows_at, count, part, part_at), generate
 
 
-@jit_inner
+@jit
 def _parts(width):
     return (width - width % BLOCK, width - width % LANES) if COMPILED else (0, 0)
 

@@ -1,6 +1,6 @@
 """Winter: builds, removals and civil disorder."""
 
-from ..._jit import jit, jit_inner
+from ..._jit import jit
 from ...constants import BUILD, DISBAND, FLEET, NONE
 from ..state import adjustments_owed, can_build_in
 
@@ -44,14 +44,14 @@ def adjudicate_adjustments(board, table, state, e, orders):
             owed += 1
 
 
-@jit_inner
+@jit
 def remove_unit(state, e, v):
     state.unit_power[e, v] = NONE
     state.unit_kind[e, v] = NONE
     state.unit_location[e, v] = NONE
 
 
-@jit_inner
+@jit
 def civil_disorder_removal(board, state, e, power):
     """Return the province of the unit that a power loses next if it does not say which.
 

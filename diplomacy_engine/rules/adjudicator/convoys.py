@@ -1,11 +1,11 @@
 """Convoys: whether the fleets ordered to carry an army form a route, and which of them matter."""
 
-from ..._jit import jit_inner
+from ..._jit import jit
 from ...constants import FLEET, NONE
 from . import equations as eq
 
 
-@jit_inner
+@jit
 def has_route(reach, province_location, facts, queue, army, risk):
     """Tell whether fleets ordered to convoy an army lead from its province to its goal.
 
@@ -43,7 +43,7 @@ def has_route(reach, province_location, facts, queue, army, risk):
     return False
 
 
-@jit_inner
+@jit
 def path_answer(reach, province_location, facts, queue, army):
     """Answer whether the convoy of an army has a route without a dislodged fleet."""
     if has_route(reach, province_location, facts, queue, army, eq.NO):
@@ -53,7 +53,7 @@ def path_answer(reach, province_location, facts, queue, army):
     return eq.NO
 
 
-@jit_inner
+@jit
 def mark_routes(reach, province_location, facts, queue, army):
     """Mark the convoying fleets of an army that are part of a complete route.
 
@@ -86,7 +86,7 @@ def mark_routes(reach, province_location, facts, queue, army):
             candidate = facts[army, eq.FIRST_CONVOYER]
 
 
-@jit_inner
+@jit
 def _extends(reach, province_location, queue, army, depth, candidate):
     """Tell whether a path of fleets may go on with a candidate."""
     location = province_location[candidate]

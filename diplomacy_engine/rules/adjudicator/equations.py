@@ -31,7 +31,7 @@ own here.
                       stays, which `note_results` in movement.py sets
 """
 
-from ..._jit import jit_inner
+from ..._jit import jit
 from ...constants import NONE
 
 NO, MAYBE, YES = 0, 1, 2
@@ -57,7 +57,7 @@ NUM_FACTS = 16
 NOBODY, STANDS, SUPPORTS, MOVES = NONE, 0, 1, 2
 
 
-@jit_inner
+@jit
 def fights(facts, one, two):
     """Tell whether two units attack each other's province, neither by convoy.
 
@@ -73,7 +73,7 @@ def fights(facts, one, two):
     )
 
 
-@jit_inner
+@jit
 def strength_range(facts, v, without):
     """Return the least and the greatest strength of a unit: itself and the supports it is given.
 
@@ -93,7 +93,7 @@ def strength_range(facts, v, without):
     return least, greatest
 
 
-@jit_inner
+@jit
 def wins(facts, v, without, defence_least, defence_greatest, leaves):
     """Answer whether a move overcomes the defence of its goal and all its rivals.
 
@@ -123,7 +123,7 @@ def wins(facts, v, without, defence_least, defence_greatest, leaves):
     return YES if certain else MAYBE
 
 
-@jit_inner
+@jit
 def move_answer(facts, v):
     """Answer whether the move of the unit in province v succeeds.
 
@@ -155,7 +155,7 @@ def move_answer(facts, v):
     return leaves_answer if leaves_answer == stays_answer else MAYBE
 
 
-@jit_inner
+@jit
 def support_answer(facts, v):
     """Answer whether the support by the unit in province v is given.
 
@@ -179,7 +179,7 @@ def support_answer(facts, v):
     return answer
 
 
-@jit_inner
+@jit
 def is_dislodged(facts, v):
     """Answer whether the unit in province v, which does not move, is dislodged."""
     answer = NO

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._arrays import new_arrays, shaped
-from ..._jit import jit, jit_inner, jit_merged
+from ..._jit import jit, jit_merged
 from ...constants import (
     BOUNCE,
     CUT,
@@ -82,7 +82,7 @@ def adjudicate_rows(board, table, state, orders, scratch):
         adjudicate_movement(board, table, state, e, orders, scratch)
 
 
-@jit_inner
+@jit
 def read_orders(board, table, state, e, orders, scratch):
     """Read the orders, and link the moves to their goals.
 
@@ -129,7 +129,7 @@ def read_orders(board, table, state, e, orders, scratch):
     return num_units, num_movers
 
 
-@jit_inner
+@jit
 def match_orders(board, table, state, e, scratch, num_units):
     """Link each support and convoy that fits another order to the unit it is for.
 
@@ -180,7 +180,7 @@ def match_orders(board, table, state, e, scratch, num_units):
     return num_supports
 
 
-@jit_inner
+@jit
 def choose_way(reach, province_location, facts, queue, v, by_land):
     """Decide whether an army that moves goes by convoy.
 
@@ -244,7 +244,7 @@ def decide(board, scratch, count, num_armies):
             settle_core(reach, province_location, scratch, count, num_armies)
 
 
-@jit_inner
+@jit
 def note_results(board, table, state, e, facts, queue, units, num_units):
     """Say what became of each order, but for dislodgement."""
     for i in range(num_units):
@@ -274,7 +274,7 @@ def note_results(board, table, state, e, facts, queue, units, num_units):
             )
 
 
-@jit_inner
+@jit
 def is_against_own(facts, v, other):
     """Tell whether a support helps the strongest move against a unit of its own power that stays:
     by the rulebook it then does not count."""
@@ -294,7 +294,7 @@ def is_against_own(facts, v, other):
     return True
 
 
-@jit_inner
+@jit
 def convoy_result(reach, province_location, facts, queue, fleet, army):
     """Return the result bits of a convoy order that fits an army's move."""
     if facts[army, eq.BY_CONVOY] == 0:
@@ -311,7 +311,7 @@ def convoy_result(reach, province_location, facts, queue, fleet, army):
     return NO_CONVOY
 
 
-@jit_inner
+@jit
 def carry_out(board, table, state, e, facts, units, num_units, num_movers):
     """Move the units, and give those that are dislodged their retreats; a neutral unit has none."""
     num_dislodged = 0
@@ -374,7 +374,7 @@ def retreat_options(board, state, e, facts, v):
     return options
 
 
-@jit_inner
+@jit
 def is_standoff(facts, province):
     """Tell whether some unit bounced in a province; one beaten head to head by it did not."""
     mover = facts[province, eq.FIRST_ATTACKER]

@@ -16,7 +16,7 @@ A decision has a number: v for the move or support of the unit in province v, V 
 of the army in province v.
 """
 
-from ..._jit import jit, jit_inner
+from ..._jit import jit
 from ...constants import NONE
 from . import equations as eq
 from .convoys import path_answer
@@ -29,7 +29,7 @@ TRUTH_SIZE = 1 << MOST_INPUTS
 OPEN, INPUTS, CORE, SOLUTION, TRAIL, GUESSES = 0, 1, 2, 3, 4, 5
 
 
-@jit_inner
+@jit
 def turn_rings(facts, undecided, count):
     """Let the open moves that only wait for each other in a ring succeed; tell if there were any.
 
@@ -54,7 +54,7 @@ def turn_rings(facts, undecided, count):
     return any_ring
 
 
-@jit_inner
+@jit
 def _waits_for_goal_only(facts, v):
     """Tell whether an open move succeeds exactly if the open move of its goal's unit does."""
     goal = facts[v, eq.GOAL]
@@ -70,7 +70,7 @@ def _waits_for_goal_only(facts, v):
     return if_it_leaves == eq.YES and if_it_stays == eq.NO
 
 
-@jit_inner
+@jit
 def get_answer(facts, decision):
     """Return the answer to a decision, known or MAYBE."""
     provinces = facts.shape[0]
@@ -79,7 +79,7 @@ def get_answer(facts, decision):
     return facts[decision - provinces, eq.ARRIVES]
 
 
-@jit_inner
+@jit
 def set_answer(facts, decision, answer):
     provinces = facts.shape[0]
     if decision < provinces:
@@ -88,7 +88,7 @@ def set_answer(facts, decision, answer):
         facts[decision - provinces, eq.ARRIVES] = answer
 
 
-@jit_inner
+@jit
 def equation(reach, province_location, facts, queue, decision):
     """Answer a decision from the answers to the others."""
     provinces = facts.shape[0]
@@ -99,7 +99,7 @@ def equation(reach, province_location, facts, queue, decision):
     return eq.move_answer(facts, decision)
 
 
-@jit_inner
+@jit
 def _add_open(facts, inputs, count, decision):
     if get_answer(facts, decision) == eq.MAYBE:
         inputs[count] = decision
@@ -107,7 +107,7 @@ def _add_open(facts, inputs, count, decision):
     return count
 
 
-@jit_inner
+@jit
 def _add_backers(facts, inputs, count, v):
     backer = facts[v, eq.FIRST_BACKER]
     while backer != NONE:
@@ -116,7 +116,7 @@ def _add_backers(facts, inputs, count, v):
     return count
 
 
-@jit_inner
+@jit
 def open_inputs(facts, inputs, decision):
     """List the open decisions that an equation may look at, each once; return how many."""
     provinces = facts.shape[0]
@@ -151,7 +151,7 @@ def open_inputs(facts, inputs, decision):
     return count
 
 
-@jit_inner
+@jit
 def find_needs(reach, province_location, facts, queue, lists, needs, truth, count):
     """Find out which open decisions depend on which.
 
@@ -187,7 +187,7 @@ def find_needs(reach, province_location, facts, queue, lists, needs, truth, coun
                         needs[i, j] = 1
 
 
-@jit_inner
+@jit
 def find_core(lists, needs, count):
     """List the smallest set of open decisions closed under dependence (CORE); return its size."""
     smallest = 0
@@ -215,7 +215,7 @@ def find_core(lists, needs, count):
     return smallest
 
 
-@jit_inner
+@jit
 def follow(reach, province_location, facts, queue, lists, size, length):
     """Answer all of a core that follows from what is guessed; return whether that is consistent,
     and the new length of lists[TRAIL]."""
@@ -285,7 +285,7 @@ def count_solutions(reach, province_location, facts, queue, lists, size):
             return num_solutions
 
 
-@jit_inner
+@jit
 def settle_core(reach, province_location, scratch, count, num_armies):
     """Take the decisions of one core.
 

@@ -1,11 +1,11 @@
 """Retreat phases: dislodged units go to their new places, or off the board."""
 
-from ..._jit import jit, jit_inner
+from ..._jit import jit
 from ...constants import NONE
 from ..state import clear_dislodged
 
 
-@jit_inner
+@jit
 def retreat_goal(board, table, state, e, orders, v):
     """Return the location that the dislodged unit of province v retreats to, or NONE.
 
@@ -23,7 +23,7 @@ def retreat_goal(board, table, state, e, orders, v):
     return board.neighbor[kind, location, near]
 
 
-@jit_inner
+@jit
 def retreat_is_contested(board, table, state, e, orders, v, province):
     """Tell whether a dislodged unit other than that of province v retreats to a province."""
     for other in range(state.dislodged_power.shape[1]):
