@@ -18,7 +18,10 @@ def new_arrays(record: type, **sizes: int) -> Any:
     Each array is full of what its field says, or zeros.
     """
     return record(
-        *[np.full(*array) if array else None for array in _arrays_of(record, *sizes.items())]
+        *[
+            array and (np.full(*array) if array[1] else np.zeros(array[0], *array[2:]))
+            for array in _arrays_of(record, *sizes.items())
+        ]
     )
 
 

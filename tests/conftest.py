@@ -10,7 +10,6 @@ import pytest
 
 from diplomacy_engine import Game, evaluate_player, make_bot
 from diplomacy_engine._cores import usable_cores
-from diplomacy_engine._jit import kernels_are_cached
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist says 80, to which tables would keep
 
@@ -78,7 +77,7 @@ def made_once(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def compiled_by_one(request):
     """Have one process compile what nearly every test needs, rather than each of them the same."""
-    if "PYTEST_XDIST_WORKER" in os.environ and find_spec("fcntl") and not kernels_are_cached():
+    if "PYTEST_XDIST_WORKER" in os.environ and find_spec("fcntl"):
         made_once = request.getfixturevalue("made_once")
         made_once("kernels", lambda folder: compile_kernels() or folder)
 

@@ -13,8 +13,6 @@ from support.tables import read_table, read_text
 
 from diplomacy_engine import _jit
 from diplomacy_engine.games import vector_game
-from diplomacy_engine.rules.legal_orders import list_game
-from diplomacy_engine.rules.state import next_random
 
 EDITED = read_text(__file__, "edited.py.txt")
 EDITS = read_table(__file__, "edits_of_a_kernel")  # text, another, the kernel's value then
@@ -73,14 +71,6 @@ def test_kernels_have_the_same_names_in_every_process():
         for seed in "12"
     )
     assert first == second and first.count("\n") > 100
-
-
-@pytest.mark.parametrize("kernel", [next_random, list_game])
-def test_a_kernel_for_other_kernels_cannot_be_called_from_python(kernel):
-    name = kernel.py_func.__name__
-    for call in (kernel, lambda number: _jit.compiled(kernel, number)):
-        with pytest.raises(TypeError, match=f"{name} can only be called by another kernel"):
-            call(3)
 
 
 COUNT = read_text(__file__, "count.py.txt")
