@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
-import llvmlite
 import numba
 import numpy as np
 from numba.core import event, serialize, sigutils
@@ -59,7 +58,7 @@ def _cache_folder() -> str:
 
 
 CACHE_FOLDER = _cache_folder()
-_VERSIONS = sys.version, numba.__version__, llvmlite.__version__, np.__version__
+_VERSIONS = sys.version, numba.__version__, np.__version__
 _FOREIGN = sys.stdlib_module_names | {"numba", "llvmlite", "numpy"}
 
 
