@@ -3,7 +3,6 @@
 import gc
 import os
 import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -72,14 +71,6 @@ def made_once(tmp_path_factory):
         return Path(made.read_text())
 
     return get
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiled_by_one(request):
-    """Have one process compile what nearly every test needs, rather than each of them the same."""
-    if "PYTEST_XDIST_WORKER" in os.environ and find_spec("fcntl"):
-        made_once = request.getfixturevalue("made_once")
-        made_once("kernels", lambda folder: compile_kernels() or folder)
 
 
 @pytest.fixture(scope="session")

@@ -1,76 +1,177 @@
-"""The cache of compiled kernels is keyed by all that a kernel is made of."""
+"""Compiled kernels: what they are kept under, when they are compiled, and records in them."""
 
+import ast
+import importlib
 import io
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
-from support.tables import read_table, read_text
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.tables import read_text
 
-from diplomacy_engine import _jit
-from diplomacy_engine.games import vector_game
+from diplomacy_engine import _jit, _records
 
-EDITED = read_text(__file__, "edited.py.txt")
-EDITS = read_table(__file__, "edits_of_a_kernel")  # text, another, the kernel's value then
-
-
-@pytest.fixture
-def result(tmp_path, monkeypatch):
-    """Return a function that gives what the kernel of a source text returns for 1, and whether it
-    was compiled."""
-    monkeypatch.setattr(_jit, "CACHE_FOLDER", str(tmp_path))
-
-    def get(source):
-        module = ModuleType("edited")
-        monkeypatch.setitem(sys.modules, "edited", module)
-        exec(source, vars(module))
-        return module.kernel(1), not module.kernel.stats.cache_hits
-
-    return get
+KERNELS = """
+from diplomacy_engine._jit import jit
+from . import facts as known
+from .tables import (
+    callee,
+)
 
 
-@pytest.mark.parametrize(("text", "another", "value"), EDITS)
-def test_a_kernel_is_compiled_anew_if_what_it_is_made_of_has_changed(text, another, value, result):
-    assert EDITED.count(text) == 1
-    assert result(EDITED) == (10, True)
-    assert result(EDITED.replace(text, another)) == (value, value != 10)
-    assert result(EDITED) == (10, False)
+@jit
+def kernel(x):
+    return callee(x) + known.GOAL
+"""
+CALLEE = """
+from diplomacy_engine._jit import jit
 
 
-NAMES = """
-import hashlib
-from importlib import import_module
-from diplomacy_engine import _jit
-for file in sorted(_jit._PACKAGE.rglob("*.py")):
-    if "_jit import" in file.read_text():
-        parts = file.relative_to(_jit._PACKAGE.parent).with_suffix("").parts
-        module = import_module(".".join(parts))
-        for name, kernel in vars(module).items():
-            if isinstance(kernel, _jit.CPUDispatcher):
-                text = " ".join(_jit._description(kernel, set(), {}))
-                assert " at 0x" not in text, (name, text)
-                print(name, hashlib.sha256(text.encode()).hexdigest())
+@jit
+def callee(x):
+    return 2 * x
 """
 
 
-def test_kernels_have_the_same_names_in_every_process():
-    command = [sys.executable, "-c", NAMES]
-    first, second = (
-        subprocess.run(
-            command,
-            cwd=_jit._PACKAGE.parent,
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in "12"
-    )
-    assert first == second and first.count("\n") > 100
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package in which kernels.py uses facts.py, and tables.py, which uses sub/deep.py; other.py
+    uses kernels.py."""
+    folder = tmp_path / "edited"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "sub" / "__init__.py").touch()
+    (folder / "kernels.py").write_text(KERNELS)
+    (folder / "facts.py").write_text("GOAL = 1\n")
+    (folder / "tables.py").write_text("from .sub.deep import callee\n")
+    (folder / "sub" / "deep.py").write_text(CALLEE)
+    (folder / "other.py").write_text("from .kernels import kernel\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(_jit, "CACHE_FOLDER", str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return folder
+
+
+def started() -> tuple[int, bool]:
+    """Return what the kernel returns for 3 in a new process, and whether it is compiled there."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "edited"]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    _jit._kernel_sources.cache_clear()
+    kernel = importlib.import_module("edited.kernels").kernel
+    return kernel(3), not kernel.stats.cache_hits
+
+
+def test_a_kernel_is_compiled_anew_if_a_file_that_it_is_made_of_has_changed(package):
+    assert started() == (7, True)
+    (package / "other.py").write_text("from .kernels import kernel as other\n")
+    assert started() == (7, False)
+    (package / "facts.py").write_text("GOAL = 2\n")
+    assert started() == (8, True)
+    (package / "sub" / "deep.py").write_text(CALLEE.replace("2 *", "5 *"))
+    assert started() == (17, True)
+    assert started() == (17, False)
+    (package / "facts.py").write_text("GOAL = 1\n")
+    (package / "sub" / "deep.py").write_text(CALLEE)
+    assert started() == (7, False)
+
+
+def test_no_import_of_a_kernel_file_is_missed():
+    for kernels in sorted(_jit._PACKAGE.rglob("*.py")):
+        if "@jit" not in kernels.read_text():
+            continue
+        sources = _jit._kernel_sources(kernels)
+        for name, text in sources.items():
+            folder = (_jit._PACKAGE / name).parent
+            for node in ast.walk(ast.parse(text)):
+                if not (isinstance(node, ast.ImportFrom) and node.level):
+                    continue
+                module = node.module or node.names[0].name
+                assert node.module or len(node.names) == 1, f"{name}: only one module is followed"
+                target = folder.joinpath(*[".."] * (node.level - 1), *module.split(".")).resolve()
+                file = target / "__init__.py" if target.is_dir() else target.with_suffix(".py")
+                assert str(file.relative_to(_jit._PACKAGE)) in sources, f"{name} imports {file}"
+
+
+class Inner(NamedTuple):
+    small: np.ndarray  # (any,) int16
+    is_big: bool
+    nothing: None
+
+
+class Outer(NamedTuple):
+    inner: Inner
+    table: np.ndarray  # (rows, columns) float64
+    number: int
+
+
+Inner.__module__ = Outer.__module__ = "diplomacy_engine.tests"
+
+
+@_jit.jit
+def _fill(record, factor):
+    """Write to the record's arrays and return a number, both by all that it holds."""
+    inner, table, number = record
+    for i in range(table.shape[0]):
+        for j in range(record.table.shape[1]):
+            table[i, j] += number * record.inner.small[j % inner.small.shape[0]] + factor
+        record.inner.small[i % inner.small.shape[0]] += i
+    return record.number + record[1][0, 0] + (1 if inner.is_big else 0)
+
+
+@_jit.jit
+def _fill_both(pair, third):
+    total = 0.0
+    for record in pair:
+        total += _fill(record, 1)
+    return total + _fill(third, np.int8(2)) + _fill(third, third.inner.small[0])
+
+
+@st.composite
+def records(draw: Any) -> Outer:
+    small = np.arange(draw(st.integers(1, 5)), dtype=np.int16)
+    inner = Inner(small, draw(st.booleans()), None)
+    shape = draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
+    return Outer(inner, np.ones(shape), draw(st.integers(-9, 9)))
+
+
+def copied(record: Outer) -> Outer:
+    inner = record.inner._replace(small=record.inner.small.copy())
+    return record._replace(inner=inner, table=record.table.copy())
+
+
+@settings(deadline=None)
+@given(records(), records(), records())
+def test_a_record_in_a_kernel_is_what_it_is_in_python(first, second, third):
+    other = [copied(record) for record in (first, second, third)]
+    assert isinstance(_jit.numba.typeof(first), _records.Record)
+    value = _fill_both((first, second), third)
+    assert value == _fill_both.py_func(tuple(other[:2]), other[2])
+    for record, plain in zip((first, second, third), other, strict=True):
+        np.testing.assert_array_equal(record.table, plain.table)
+        np.testing.assert_array_equal(record.inner.small, plain.inner.small)
+
+
+@_jit.jit
+def _power_of(width):
+    return 2**width
+
+
+@_jit.jit
+def _powers(widths, other):
+    return _power_of(widths[0]) + _power_of(other) + _power_of(len(widths)) + _power_of(3)
+
+
+def test_a_kernel_in_others_is_compiled_once_for_all_widths_of_integers():
+    assert _powers(np.array([40], np.int8), np.int16(5)) == 2**40 + 2**5 + 2 + 8
+    assert len(_power_of.inner.signatures) == 1
 
 
 COUNT = read_text(__file__, "count.py.txt")
@@ -121,12 +222,6 @@ def test_what_is_still_missing_is_announced_and_counted(monkeypatch):
     compilation.depth = 1
     compilation.show(f"{compilation.kernels} kernels compiled")
     assert screen.getvalue().endswith("\r\x1b[K3 kernels compiled")
-
-
-def test_what_the_second_process_runs():
-    """It is a text, as kernels import _jit; the kernel that it compiles is the awaited one."""
-    exec(_jit._Compilation.HELPER, {})
-    assert vector_game._step_games.py_func.__name__ == _jit._Compilation.HELPED
 
 
 FULL = """

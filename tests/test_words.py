@@ -15,7 +15,6 @@ WORDS = {
 PRODUCT = ("diplomacy_engine", "diplomacy_learners", "ppo_selfplay_diplomacy.py")
 # Folder or file -> how many such values it still has. These numbers only fall; all others are 0.
 ALLOWED = {
-    "diplomacy_engine/_jit.py": 2,
     "diplomacy_engine/learning": 6,
     "diplomacy_engine/press": 1,
     "diplomacy_engine/rules": 1,
