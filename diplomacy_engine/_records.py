@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models, register_default
+from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.typeof import Purpose, typeof_impl
 from numba.extending import NativeValue, lower_builtin, lower_getattr_generic, unbox
 
@@ -66,8 +67,10 @@ def _read(context: Any, builder: ir.IRBuilder, kind: Record, address: Any, index
     node = module.add_metadata(["constant", root])
     zero, one = ir.Constant(ir.IntType(64), 0), ir.Constant(ir.IntType(64), 1)
     data.set_metadata("tbaa", module.add_metadata([node, node, zero, one]))
-    model = context.data_model_manager[kind.types[index]]
-    return data if data.type == model.get_value_type() else model.from_data(builder, data)
+    field = kind.types[index]
+    model = context.data_model_manager[field]
+    value = data if data.type == model.get_value_type() else model.from_data(builder, data)
+    return impl_ret_borrowed(context, builder, field, value)
 
 
 @lower_getattr_generic(Record)

@@ -134,6 +134,11 @@ def _fill_both(pair, third):
     return total + _fill(third, np.int8(2)) + _fill(third, third.inner.small[0])
 
 
+@_jit.jit_allocating
+def _joined(record):
+    return np.concatenate((record.inner.small, record.inner.small)) + record.number
+
+
 @st.composite
 def records(draw: Any) -> Outer:
     small = np.arange(draw(st.integers(1, 5)), dtype=np.int16)
@@ -155,6 +160,7 @@ def test_a_record_in_a_kernel_is_what_it_is_in_python(first, second, third):
     value = _fill_both((first, second), third)
     assert value == _fill_both.py_func(tuple(other[:2]), other[2])
     for record, plain in zip((first, second, third), other, strict=True):
+        np.testing.assert_array_equal(_joined(record), _joined.py_func(plain))
         np.testing.assert_array_equal(record.table, plain.table)
         np.testing.assert_array_equal(record.inner.small, plain.inner.small)
 
