@@ -175,7 +175,8 @@ def _powers(widths, other):
     return _power_of(widths[0]) + _power_of(other) + _power_of(len(widths)) + _power_of(3)
 
 
-def test_a_kernel_in_others_is_compiled_once_for_all_widths_of_integers():
+def test_a_kernel_in_others_is_compiled_once_for_all_widths_of_integers(tmp_path, monkeypatch):
+    monkeypatch.setattr(_jit, "CACHE_FOLDER", str(tmp_path))
     assert _powers(np.array([40], np.int8), np.int16(5)) == 2**40 + 2**5 + 2 + 8
     assert len(_power_of.inner.signatures) == 1
 
