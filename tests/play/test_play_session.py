@@ -614,6 +614,21 @@ def test_rated_games_have_no_hints_and_end_with_a_rank(file):
         PlaySession(Game("small"), file.with_name("hint"), by_name(load), record, draw=drawn_at)
 
 
+def test_a_rated_game_is_chosen_on_the_page(file):
+    """And left again; where powers talk there is none."""
+    choices = Choices(lambda *_: {"hold": "", "random": ""}, rated=lambda name: ["thinker"])
+    record = PlayRecord(opponents=["hold"])
+    draw = lambda now, _: {name: "latest" for name in now.opponents if name == "thinker"}  # noqa: E731
+    session = PlaySession(Game("small"), file, by_name(load), record, choices, draw, rank)
+    for rated, names in ((True, ["thinker"]), (False, ["hold", "random"])):
+        session.choose_rated(viewer(session), rated)
+        view = game_view(session, viewer(session))
+        assert (view["rated"], view["choices"], view["can_rate"]) == (rated, names, True)
+        assert view["chosen"] == {"ENGLAND": "me", "RUSSIA": names[0]}
+    session.choose_settings(viewer(session), None, None, "mutual", True, True, None)
+    refused("invalid: without talk", session.choose_rated, viewer(session), True)
+
+
 def test_a_sandbox_goes_on_from_any_phase_and_leaves_the_game_as_it_is(file):
     session = seated(file, "hg", Game("small", max_years=3))
     session.submit(viewer(session), 0, ["A LON - PAR"])
