@@ -56,7 +56,8 @@ def settled(page) -> list[str]:
     def same():
         seen.append(page.evaluate(SEEN))
         page.wait_for_timeout(150)
-        return len(seen) > 3 and len({*seen[-4:]}) == 1 and "Playing on from here" not in seen[-1]
+        goes_on = "Playing on from here" in seen[-1] or ">Pause" in seen[-1]
+        return len(seen) > 3 and len({*seen[-4:]}) == 1 and not goes_on
 
     page.wait_for_selector("#board svg")
     until(same)

@@ -589,7 +589,9 @@ function drawContinue(view, at, now) {
           ? "Continue"
           : "Back to the choice";
   $("foot").replaceChildren(
-    h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
+    cursor.playing
+      ? h("button", { class: "main", id: "play", "aria-pressed": "true", onclick: play }, "Pause")
+      : h("button", { class: "main", id: "continue", onclick: () => look(at + 1) }, next),
   );
   const alive = view.powers.filter((one) => one.alive && !one.conceded),
     canTry = view.host && (view.over || !view.started);
@@ -617,6 +619,12 @@ const tryButton = (phase, power, words = nice(power)) =>
     swatch(power),
     words,
   );
+
+// Watching: go on by itself, or stop that.
+function play() {
+  cursor.playing = !cursor.playing;
+  draw();
+}
 
 // Powers, one's own first, then those that went against it, as orders tell.
 function ownFirst(orders) {
@@ -709,10 +717,7 @@ function drawWaiting(view) {
           {
             id: "play",
             "aria-pressed": String(cursor.playing),
-            onclick: () => {
-              cursor.playing = !cursor.playing;
-              draw();
-            },
+            onclick: play,
           },
           cursor.playing ? "Pause" : "Play to the end",
         ),
