@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # `X as X` makes X public for type checkers
         Explanation as Explanation,
         Player as Player,
     )
+    from .rules.game_rules import GameRules as GameRules
     from .rules.map import (
         MAP_NAMES as MAP_NAMES,
         Map as Map,
@@ -64,6 +65,7 @@ _PUBLIC = {  # module -> its names that are public
     "players.checking": ["check_player"],
     "players.loading": ["PlayerError", "load_player"],
     "players.protocols": ["ExplainingPlayer", "Explanation", "Player"],
+    "rules.game_rules": ["GameRules"],
     "rules.map": ["MAP_NAMES", "Map", "MapError", "load_map"],
     "rules.vocabulary": ["OrderVocabulary", "vocabulary"],
     "scoring.mixes": ["RewardMix", "make_reward_mix"],

@@ -5,6 +5,7 @@ A record is a `msgspec.Struct`, settings are a dataclass; both give a number its
 """
 
 import dataclasses
+import functools
 import json
 import math
 import re
@@ -23,6 +24,7 @@ from ._files import read_file
 from ._suggest import did_you_mean, quoted
 from .errors import UserError
 
+_hints = functools.cache(typing.get_type_hints)
 _Record = TypeVar("_Record")
 _AT = re.compile(r"(?P<reason>.*) - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`", re.DOTALL)
 _FIELD = re.compile(r"Object (?P<what>missing|contains) [a-z]+ field `(?P<name>.*)`", re.DOTALL)
@@ -104,7 +106,7 @@ def read_content(path: str | Path, most: int) -> bytes:
 def _settings(cls: Any, values: object, source: object) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         raise UserError(f"{source}: expected a table of settings, not {quoted(values, 60)}")
-    hints, settings = typing.get_type_hints(cls), {}
+    hints, settings = _hints(cls), {}
     names = [field.name for field in dataclasses.fields(cls) if field.init]
     for key, value in values.items():
         name = str(key).replace("-", "_")
@@ -137,13 +139,13 @@ def _told(cls: type, message: str) -> str:
     path, reason = (at["path"], at["reason"]) if at else ("", message)
     field = _FIELD.fullmatch(reason)
     if field:
-        field_names = () if path else typing.get_type_hints(cls)
+        field_names = () if path else _hints(cls)
         missing, name = field["what"] == "missing", field["name"]
         path = f"{path}.{name[:60]}".lstrip(".")
         reason = "is missing" if missing else f"unknown{did_you_mean(name, field_names)}"
     first = re.match(r"\w+", path)
     if first and reason.startswith("Invalid enum value"):
-        choices = [str(choice) for choice in _choices(typing.get_type_hints(cls)[first[0]])]
+        choices = [str(choice) for choice in _choices(_hints(cls)[first[0]])]
         near = did_you_mean(reason.removeprefix("Invalid enum value ").strip("'"), choices)
         field_names = (
             f", expected one of {', '.join(filter(None, choices))}{near}" if choices else ""

@@ -38,6 +38,7 @@ from diplomacy_engine.learning.probes import probe
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.signals import StopSignals
 from diplomacy_engine.players.policy.player import Temperature
+from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.textgame.imports.games import read_games
 from diplomacy_engine.textgame.saved_game import Ending, read_saved_game
 
@@ -129,14 +130,14 @@ def _games_of(path: str, game_map: Map) -> Iterator[dict]:
 def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | None:
     """Return the decisions of one saved game; powers that sent no orders in a phase have none."""
     _, _, phases, ending = read_saved_game(saved, game_map)
-    game = Game.from_state(game_map, phases[0]["state"], game_map.max_years)
+    game = Game.from_state(GameRules.of(game_map), phases[0]["state"])
     parts, seats = [], []
     for phase in phases:
         state = phase["state"]
         # Else a board that shows what was ordered last, whatever order a file has units in.
         units = _unit_lists(game.to_state()["units"])
         if game.phase != phase["name"] or units != _unit_lists(state["units"]):
-            game = Game.from_state(game_map, state, game_map.max_years)
+            game = Game.from_state(game.rules, state)
         senders = [power for power, orders in phase["orders"].items() if orders]
         for power in senders:
             counts["not_legal"] += len(game.submit(power, phase["orders"][power], strict=False))
@@ -163,7 +164,7 @@ def final_shares(state: Mapping, game_map: Map, ending: Ending) -> np.ndarray:
     """Return each power's `sum_of_squares` (P,) in the last position; a game that was broken off
     there has ended in a draw, if nobody has the centers that win."""
     over = dict(state) | {"name": COMPLETED}
-    figures = Game.from_state(game_map, over, None, *ending[1:]).figures()
+    figures = Game.from_state(game_map, over, *ending).figures()
     return np.array([figures[power]["sum_of_squares"] for power in game_map.powers], np.float32)
 
 

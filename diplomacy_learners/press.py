@@ -13,10 +13,10 @@ ppo_selfplay_diplomacy.py, which knows nothing of talk. Shapes are named as ther
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ from diplomacy_engine.learning.players import AgentNetwork
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.learning.startup import Clock
 from diplomacy_engine.press.negotiators.policies import OfferingPlayer, WishingPlayer, talk_noise
-from diplomacy_engine.press.press import Press, PressRules
+from diplomacy_engine.press.press import Press
 from diplomacy_engine.press.talk_views import (
     SLOTS,
     TEMPLATE_OF,
@@ -354,7 +354,8 @@ class TalkRun(TeamRun):
         self.agent.wish_entropy = self.args.wish_entropy
         self.kind = KINDS[self.args.press]
         self.counts = self.kind.counts(self.game_map.powers)
-        self.press = Press(self.games, *rules_of(self.args))
+        self.games.rules = replace(self.games.rules, **rules_of(self.args))
+        self.press = Press(self.games)
         self.memory = self.press.memory
         # What is said in this phase, and the words that it breaks, (E, P, P).
         self.phase_talk: PhaseTalk = {}
@@ -413,11 +414,12 @@ class TalkRun(TeamRun):
         self.episodes.pay(streams, costs)
 
     def evaluate(self, ranks: Ranks, log: startup.RunLog, last: bool) -> None:
-        super().evaluate(ranks, log, last, press=rules_of(self.args), think=None)
+        super().evaluate(ranks, log, last, **rules_of(self.args), think=None)
 
 
-def rules_of(args: Args) -> PressRules:
-    return PressRules(args.press, binding=args.binding == "yes")
+def rules_of(args: Args) -> dict[str, Any]:
+    options = {"press_rounds": 1, "binding": args.binding == "yes", "break_cost": args.break_cost}
+    return options | {"press": args.press}
 
 
 def speakers(run: Run, talking: Decisions) -> Iterator[tuple[TalkingAgent, np.ndarray, np.ndarray]]:

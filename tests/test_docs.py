@@ -33,8 +33,8 @@ from diplomacy_engine.environments.settings import AgentSettings
 from diplomacy_engine.learning.settings import parse_args
 from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.press.deals import MAX_CLAUSES, REFUSALS
-from diplomacy_engine.press.press import MOST_ROUNDS
 from diplomacy_engine.rules.convoy_routes import MAX_CONVOY_ROUTES, MAX_CONVOY_SEAS
+from diplomacy_engine.rules.game_rules import MOST_ROUNDS
 from diplomacy_engine.rules.map import MAPS_FOLDER, MAX_FILE_BYTES, MAX_NEIGHBORS
 from diplomacy_engine.rules.vocabulary import MAX_ORDERS
 from ppo_selfplay_diplomacy import Args

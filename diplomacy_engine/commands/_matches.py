@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from .._progress import Progress, fail
 from .._suggest import quoted
 from ..errors import UserError
 from ..extras.language.player import add_thoughts
-from ..matches.match import BATCH, MatchReport, MatchSettings, full_rounds
+from ..matches.match import MatchReport, MatchSettings, full_rounds
 from ..players.advice import ordering
 from ..players.loading import load_player, policy_map
 from ..players.names import (
@@ -33,7 +34,7 @@ from ..players.names import (
     short_names,
 )
 from ..players.protocols import CountingPlayer, Player
-from ..press.press import PressRules
+from ..rules.game_rules import OPTIONS, GameRules
 from ..rules.map import Map, load_map
 from ._console import make_console, print_counts, print_draws, print_talk
 from ._flags import GameFlags, MatchFlags
@@ -45,20 +46,27 @@ SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 
 
-def press_rules(
-    arguments: Any, players: Sequence[str | PlayerSpec], rounds: int = 1
-) -> PressRules | None:
-    voices = [spec for spec in map(parse_player, players) if isinstance(spec, VoiceSpec)]
-    binding = getattr(arguments, "binding", None) != "no"
-    for voice in voices:
-        needs = "--binding no" if binding and voice.kind in UNBOUND else ""
-        needs = needs if arguments.press else "--press"
+def rules_of(arguments: Any, game_map: Map) -> GameRules:
+    return GameRules.of(game_map, **rule_changes(arguments))
+
+
+def rule_changes(arguments: Any) -> dict[str, Any]:
+    """Return what flags that are off their default say of a game's rules, as GameRules.of does."""
+    names, flags = ("teams", "team_victory", *OPTIONS), fields(arguments)
+    values = {flag.name: getattr(arguments, flag.name) for flag in flags if flag.name in names}
+    changes = {f.name: values[f.name] for f in flags if values.get(f.name, f.default) != f.default}
+    if "binding" in changes:
+        changes["binding"] = changes["binding"] == "yes"
+    return changes
+
+
+def check_voices(rules: GameRules, players: Iterable[str | PlayerSpec]) -> None:
+    """UserError: a player makes deals, or breaks them, where nobody can."""
+    for voice in (spec for spec in map(parse_player, players) if isinstance(spec, VoiceSpec)):
+        needs = "--binding no" if rules.binding and voice.kind in UNBOUND else ""
+        needs = needs if rules.press else "--press"
         if needs:
             raise UserError(f"{quoted(voice.text, 100)} has no effect: it needs {needs}")
-    if arguments.press is None:
-        return None
-    rounds = arguments.press_rounds or (1 if arguments.press == "mutual" else rounds)
-    return PressRules(arguments.press, rounds, binding, arguments.open_press)
 
 
 def check_files(arguments: Any) -> None:
@@ -75,9 +83,11 @@ def check_files(arguments: Any) -> None:
         check_target(path)
 
 
-def match_settings_of(flags: GameFlags, game_map: Map, *more: Any) -> MatchSettings:
-    years, limit = flags.max_years, flags.year_limit
-    return MatchSettings(game_map, flags.seed, years, limit, flags.threads, BATCH, *more)
+def match_settings_of(flags: GameFlags, game_map: Map) -> MatchSettings:
+    rules = rules_of(flags, game_map)
+    if rules.press and flags.press_rounds is None:
+        rules = replace(rules, press_rounds=1)
+    return MatchSettings(rules, flags.seed, flags.threads)
 
 
 def run_match(
@@ -96,9 +106,9 @@ def run_match(
     """
     check_files(arguments)
     specs = [parse_player(name) for name in names]
-    press = press_rules(arguments, specs)
-    game_map = map_of(arguments.map, specs)
-    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
+    settings = match_settings_of(arguments, map_of(arguments.map, specs))
+    check_voices(settings.rules, specs)
+    game_map = settings.game_map
     sides = len(game_map.teams.names) if rounds_up else 1
     games = full_rounds(arguments.games or GAMES, sides)
     model_decisions = sum(
@@ -121,7 +131,6 @@ def run_match(
     samples = (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
     for _, model in models:
         model.keep = samples  # prompts and replies of so many games
-    settings = match_settings_of(arguments, game_map, press, arguments.draws_after)
     with showing_progress(games) as progress:
         report = play(
             settings,

@@ -160,7 +160,7 @@ def load(arguments: Play, name: str, game: Game, seed: int) -> Player:
     else:
         options |= {"script": arguments.script, "assume": arguments.assume, "careful": True}
         player = load_player(name, game_map=game.map, **options)
-    rehearse(Game(game.map, game.max_years, game.press), name, player)
+    rehearse(Game(game.rules), name, player)
     return player
 
 
@@ -185,7 +185,7 @@ def rehearse(trial: Game, name: str, player: Player) -> None:
     """Let a player order and explain once: what fails does so before the game begins, and what must
     be compiled is."""
     try:
-        if trial.press is not None:
+        if trial.table is not None:
             players_talk(trial, dict.fromkeys(trial.powers, player), 0)
         orders = orders_by_player(trial, player, trial.powers, 0)
         if isinstance(player, ExplainingPlayer):

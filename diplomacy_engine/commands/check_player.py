@@ -14,7 +14,8 @@ from ..players.loading import load_player
 from ..press.deals import Offers
 from ..press.negotiators.negotiation import Negotiator, Talk
 from ..press.negotiators.neighbors import Peaceful
-from ..press.press import PROTOCOLS, Press
+from ..press.press import Press
+from ..rules.game_rules import PROTOCOLS
 from ..rules.map import Map, load_map
 from ._flags import CheckPlayer
 from ._matches import faults_text

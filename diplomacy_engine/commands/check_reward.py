@@ -14,14 +14,12 @@ from ._matches import map_of, match_settings_of, showing_progress, write_result
 
 def run_check_reward(arguments: CheckReward) -> int:
     check_target(arguments.json)
-    game_map = map_of(arguments.map, arguments.players)
-    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
+    settings = match_settings_of(arguments, map_of(arguments.map, arguments.players))
     players = [
-        load_player(name, game_map=game_map, script=arguments.script, greedy=True)
+        load_player(name, game_map=settings.game_map, script=arguments.script, greedy=True)
         for name in arguments.players
     ]
     announce_compilation()
-    settings = match_settings_of(arguments, game_map)
     with showing_progress(arguments.pairs) as progress:
         result = check_reward(settings, arguments.reward, players, arguments.pairs, progress)
     print_schemes(make_console(), result)

@@ -4,6 +4,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -28,11 +29,12 @@ from ..extras.connections.webdip import WebdipSeat
 from ..extras.connections.webdip_site import Site
 from ..players.names import VoiceSpec, parse_player
 from ..records import convert
-from ..rules.map import Map, load_map
+from ..rules.game_rules import GameRules
+from ..rules.map import load_map
 from ..textgame.imports.webdiplomacy import FIRST_YEAR
 from ._console import make_console, print_table
 from ._flags import DUMMIES, Diplomacy, SeatFlags, Webdip
-from ._matches import load_players, write_lines
+from ._matches import load_players, rules_of, write_lines
 
 
 def run_diplomacy(arguments: Diplomacy) -> int:
@@ -45,19 +47,17 @@ def run_diplomacy(arguments: Diplomacy) -> int:
     if arguments.registration_password_file:
         registration = read_secret(arguments.registration_password_file, "password")
 
-    def connect(game_map: Map, years: int | None) -> Connection:
-        options = {"any_map": arguments.map is not None, "max_years": years, "say": say}
+    def connect(rules: GameRules) -> Connection:
+        game_map, options = rules.map, {"any_map": arguments.map is not None, "say": say}
         if dummies:
-            return diplomacy_server.DiplomacyDummies(wire, game_map, **options)
+            return diplomacy_server.DiplomacyDummies(wire, rules, **options)
         names = [
             p if p == diplomacy_server.ANY else game_map.powers[game_map.power_number(p)]
             for p in powers
         ]
         accounts = {name: account(name, len(names)) for name in names}
         options |= {"registration": registration, "must_talk": must_talk}
-        return diplomacy_server.DiplomacySeats(
-            wire, game_map, arguments.game_id, accounts, **options
-        )
+        return diplomacy_server.DiplomacySeats(wire, rules, arguments.game_id, accounts, **options)
 
     must_talk = isinstance(parse_player(arguments.player or ""), VoiceSpec)
     return _play(arguments, connect, carries_talk=not dummies)
@@ -83,8 +83,8 @@ def run_webdip(arguments: Webdip) -> int:
         arguments.max_years = end_year - FIRST_YEAR + 1
     site = Site(url, key)
 
-    def connect(game_map: Map, years: int | None) -> Connection:
-        return WebdipSeat(site, game_id, country, game_map, max_years=years, say=say)
+    def connect(rules: GameRules) -> Connection:
+        return WebdipSeat(site, game_id, country, rules, say=say)
 
     return _play(arguments, connect)
 
@@ -144,7 +144,7 @@ def say(text: str) -> None:
 
 def _play(
     arguments: SeatFlags,
-    connect: Callable[[Map, int | None], Connection],
+    connect: Callable[[GameRules], Connection],
     carries_talk: bool = False,
 ) -> int:
     if not arguments.player:
@@ -158,7 +158,10 @@ def _play(
         raise UserError(f"{arguments.save} exists already")
     arguments.seed = 1 if arguments.seed is None else arguments.seed
     game_map = load_map(arguments.map or "standard")
-    connection = connect(game_map, arguments.max_years or game_map.max_years)
+    rules = rules_of(arguments, game_map)
+    if isinstance(arguments.vote_draw, int):
+        rules = replace(rules, draws_after=arguments.vote_draw)
+    connection = connect(rules)
     announce_compilation()
     (player,) = load_players([arguments.player], game_map, arguments, careful=True)
     check_plays(player, game_map)
@@ -167,7 +170,6 @@ def _play(
         player,
         arguments.seed,
         draws=arguments.vote_draw == "always",
-        draws_after=arguments.vote_draw if isinstance(arguments.vote_draw, int) else None,
         talk=TALK if getattr(arguments, "talk", None) is None else arguments.talk,
         patience=arguments.patience,
         wait=arguments.wait,

@@ -11,6 +11,7 @@ from ..players.names import LANGUAGE, LanguageSpec, parse_player
 from ..rules.map import load_map
 from ..textgame.game import Game
 from ._flags import LlmPrompt
+from ._matches import rules_of
 
 LETTERS_PER_TOKEN = 3  # of such texts, about, with tokenizers of 50,000 tokens
 
@@ -21,11 +22,10 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     if spec is not None and not isinstance(spec, LanguageSpec):
         raise UserError(f"{name!r:.60} is not a language model, which begins with {LANGUAGE}")
     settings = read_settings(spec) if spec else TrainedWith()
-    game_map = load_map(arguments.map)
-    years = arguments.max_years or game_map.max_years
-    game = Game(game_map, years)
+    rules = rules_of(arguments, load_map(arguments.map))
+    game = Game(rules)
     if arguments.position:
-        game = Game.from_position(arguments.position, game_map, years)
+        game = Game.from_position(arguments.position, rules)
     power = game.powers[game.map.power_number(arguments.power)]
     games = game.vector_game
     questions = questions_of(games, games.decisions(), {})

@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace as changed
 from functools import partial
 from pathlib import Path
 from secrets import randbelow
@@ -22,7 +23,6 @@ from ..play.file import (
     PLAYER,
     WATCH,
     PlayRecord,
-    PressRecord,
     Seat,
     games_in,
     read_session,
@@ -34,12 +34,12 @@ from ..play.terminal import TextGame
 from ..players.bots import BOTS
 from ..players.names import any_searches, drawn_names
 from ..players.trust import check_named
-from ..press.press import MOST_ROUNDS, PressRules
+from ..rules.game_rules import GameRules
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
 from ._console import print_notes
 from ._flags import Play
-from ._matches import map_of, press_rules
+from ._matches import check_voices, map_of, rule_changes, rules_of
 from ._opponents import (
     TALKERS,
     drawn,
@@ -131,88 +131,72 @@ def _session(arguments: Play) -> PlaySession:
         game, record = _resumed(arguments, named)
         return _opened(arguments, game, record)
     checkpoints = [name for name in named if name != MIXED]
-    game_map = map_of(arguments.map, checkpoints, MAP)
-    usual = arguments.against or _usual_opponents(arguments, game_map, arguments.press is not None)
-    press = press_rules(arguments, [*usual, *hint], MOST_ROUNDS)
-    game_map = game_map.with_teams(arguments.teams, arguments.team_victory)
-    game = _new_game(arguments, game_map, press)
-    record = _new_record(arguments, game, press, usual)
+    rules = rules_of(arguments, map_of(arguments.map, checkpoints, MAP))
+    usual = arguments.against or _usual_opponents(arguments, rules)
+    check_voices(rules, [*usual, *hint])
+    game = Game(rules)
+    record = _new_record(arguments, game, usual)
     free = arguments.map is None and record.seats is None
     free = free and all(name in (*BOTS, *TALKERS, MIXED) for name in named)
     maps = MAP_NAMES if free and not (arguments.watch or arguments.text) else ()
     return _opened(arguments, game, record, maps)
 
 
-def _new_game(arguments: Play, game_map: Map, press: PressRules | None) -> Game:
-    years, votes = arguments.max_years or game_map.max_years, arguments.draws_after is not None
-    rules = {} if press is None else dict(zip(("press", "press_rounds", "binding"), press))
-    return Game(game_map, max_years=years, draw_votes=votes, **rules)
-
-
-def _new_record(
-    arguments: Play, game: Game, press: PressRules | None, opponents: Sequence[str]
-) -> PlayRecord:
+def _new_record(arguments: Play, game: Game, opponents: Sequence[str]) -> PlayRecord:
+    talk = game.table is not None
     opponents = drawn_names(opponents, len(game.powers))
     seed = randbelow(10**6) if arguments.seed is None else arguments.seed
-    if MIXED in opponents and not mixed(game.map.name, press is not None):
+    if MIXED in opponents and not mixed(game.map.name, talk):
         raise UserError(f"--against {MIXED}: there are no bundled policies of map {game.map.name}")
     return PlayRecord(
         opponents=opponents,
-        seats=_seats(arguments, game.map, opponents, seed, press is not None),
+        seats=_seats(arguments, game.map, opponents, seed, talk),
         hint=arguments.hint,
         seed=seed,
-        press=press and PressRecord(*press),
-        draws_after=arguments.draws_after,
     )
 
 
-def _usual_opponents(arguments: Play, game_map: Map, talk: bool) -> list[str]:
+def _usual_opponents(arguments: Play, rules: GameRules) -> list[str]:
     """Return who plays where nobody was named: on the page a mixed table of the map's policies."""
+    talk = rules.press is not None
     if arguments.text or arguments.watch or arguments.resume:
         return ["nash+dumbbot" if talk else "dumbbot"]
-    return list(offered(game_map.name, talk))[:1]
+    return list(offered(rules.map.name, talk))[:1]
 
 
 def _resumed(arguments: Play, named: Sequence[str]) -> tuple[Game, PlayRecord]:
     file, notes = arguments.resume, []
-    rules = press_rules(arguments, named if arguments.press else [], MOST_ROUNDS)
-    game, play = read_session(
-        file, arguments.map, arguments.max_years, rules, notes.append, arguments.game
-    )
+    changes = rule_changes(arguments)
+    fixed_flags = {name: changes.pop(name, None) for name in ("teams", "team_victory")}
+    game, play = read_session(file, arguments.map, notes.append, arguments.game, **changes)
     print_notes(notes)
-    fixed_flags = [("--teams", arguments.teams or arguments.team_victory or None, None)]
     if play is not None:
-        fixed_flags.append(("--press", rules, play.rules))
-        fixed_flags.append(("--draws-after", arguments.draws_after, play.draws_after))
-        fixed_flags.append(("--max-years", arguments.max_years, play.max_years))
-        if not arguments.against and any(map(is_drawn, play.opponents)):
-            fixed_flags.append(("--seed", arguments.seed, play.seed))  # it draws who they are
-    for flag, flag_value, saved_value in fixed_flags:
-        if flag_value not in (None, saved_value):
-            raise UserError(f"{flag} cannot change the game in {file}; leave it out")
-    press = rules if play is None else play.rules
-    if press is None:
-        press_rules(arguments, named)  # nobody talks, so no player may
+        fixed_flags |= {k: v for k, v in changes.items() if v != getattr(game.rules, k)}
+        by_seed = not arguments.against and any(map(is_drawn, play.opponents))
+        if by_seed and arguments.seed not in (None, play.seed):  # it draws who they are
+            fixed_flags["seed"] = arguments.seed
+    for name in (name for name, value in fixed_flags.items() if value is not None):
+        flag = f"--{name.replace('_', '-')}"
+        raise UserError(f"{flag} cannot change the game in {file}; leave it out")
+    check_voices(game.rules, named)
+    if game.rules.press == "propose-choose":
+        raise UserError(f"{file}: people cannot talk so; say --press offers or --press mutual")
     if arguments.phase:
         names, phase = [past["name"] for past in game.history], canonical_phase(arguments.phase)
         if phase not in names:
             span = f"it goes from {names[0]} to {names[-1]}" if names else "it has none"
             raise UserError(f"{file} has no phase {quoted(phase, 40)} that was played: {span}")
-        if play is not None:  # the game keeps its rules
-            arguments.draws_after = play.draws_after
-        game = rebuild(game, names.index(phase), press=press, concessions=False)
-        play = None
+        game, play = rebuild(game, names.index(phase), concessions=False), None
     if play is None:
-        game.draw_votes |= arguments.draws_after is not None
-        usual = arguments.against or _usual_opponents(arguments, game.map, press is not None)
-        return game, _new_record(arguments, game, press, usual)
+        usual = arguments.against or _usual_opponents(arguments, game.rules)
+        return game, _new_record(arguments, game, usual)
     others = arguments.against and drawn_names(arguments.against, len(game.powers))
     others = others if others != play.opponents else None  # the same players stay where they sit
     opponents, seats = others or play.opponents, play.seats
     seed = play.seed if arguments.seed is None else arguments.seed
     if seats and (others or arguments.power or arguments.guest or arguments.watch):
         people = {power: seat for power, seat in seats.items() if seat.kind != PLAYER}
-        talk = press is not None
+        talk = game.table is not None
         seats = _seats(arguments, game.map, opponents, seed, talk, people) or seats
     sitting = [seat.player for seat in (seats or {}).values() if seat.kind == PLAYER]
     check_named([*opponents, *sitting], arguments.against or (), file)
@@ -232,7 +216,9 @@ def _opened(
     file = _file(arguments, game.map, arguments.resume if record.tokens else None)
 
     def new_game(name: str) -> Game:
-        return _new_game(arguments, load_map(name), session.record.rules)
+        game_map = load_map(name)
+        years = arguments.max_years or game_map.max_years
+        return Game(changed(session.game.rules, map=game_map, max_years=years))
 
     choices = Choices(offered, mixed, levels, rated, maps, new_game)
     session = PlaySession(game, file, partial(load, arguments), record, choices, drawn, rank)

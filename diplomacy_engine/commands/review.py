@@ -59,7 +59,7 @@ def reviewed(
     quiet: bool = True,
 ) -> tuple[Reviews, list[Reviewed]]:
     """Return the review of a saved game, finished; unless `quiet`, a line tells how far it is."""
-    saved_map = read_saved_game(saved, game_map)[1]
+    saved_map = read_saved_game(saved, game_map)[1].map
     names = judges or judges_of(saved_map)
     players = [load_player(name, game_map=saved_map) for name in names]
     reviews, decisions = Reviews(saved, players, saved_map, powers), []

@@ -15,7 +15,7 @@ from ..players.asking import ask_player, begin_games
 from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
 from ..players.protocols import Player, StatefulPlayer
-from ..rules.map import Map
+from ..rules.game_rules import GameRules
 from ..rules.state import seed_from
 from ..scoring.rewards import PAID_IN_FALL, REWARDS, reward_input
 from ..scoring.teams import alive_with_team
@@ -88,19 +88,13 @@ class AgentGames(AgentBoards):
 
     def __init__(
         self,
-        game_map: str | Path | Map,
+        rules: GameRules,
         settings: AgentSettings,
         gap: int,
         movement_only: bool = False,
     ):
         num_games = settings.num_envs
-        games = VectorGame(
-            settings.map_of(game_map),
-            num_games,
-            max_years=settings.max_years,
-            threads=settings.threads,
-            auto_reset=False,
-        )
+        games = VectorGame(rules, num_games, threads=settings.threads, auto_reset=False)
         super().__init__(games, gap)
         powers, provinces = games.num_powers, len(games.board.terrain)
         self._power = NONE if settings.power is None else games.map.power_number(settings.power)
@@ -190,7 +184,7 @@ class AgentGames(AgentBoards):
             "centers": outcomes.centers[mine].astype(np.int64),
             "years": outcomes.years.astype(np.int64),
         }
-        if self._settings.draw_votes:
+        if self.games.rules.draw_votes:
             result["agreed"] = outcomes.ended == AGREED
         return result | ({"eliminated": ~outcomes.alive[mine]} if self._teams.text else {})
 
@@ -207,8 +201,8 @@ class AgentGames(AgentBoards):
         games = self.games
         out = self._result  # usually of as many games
         out = None if out is None or len(out.ended) != len(rows) else out
-        if self._settings.draw_votes:
-            games.state.votes[:] = bot_votes(games, self._settings.draws_after or 0)
+        if games.rules.draw_votes:
+            games.state.votes[:] = bot_votes(games, games.rules.draws_after or 0)
             games.state.votes[self.every_row, self.agent] = self.votes
             self.votes[rows] = False
         self._result = result = games.step(self.orders, self._or_all(rows), out)
@@ -240,7 +234,8 @@ class AgentGames(AgentBoards):
 
     def _pay(self, rows: np.ndarray, result: StepResult, some: np.ndarray) -> None:
         part = StepResult(*(array[some] for array in result))
-        victory_centers, pays_limit = self.games.board.victory_centers, self._settings.pays_limit
+        victory_centers = self.games.board.victory_centers
+        pays_limit = self.games.rules.year_limit == "draw"
         paid = self._reward(reward_input(part, victory_centers, pays_limit))
         mine = rows[some]
         self.reward[mine] += paid[np.arange(len(some)), self.agent[mine]]

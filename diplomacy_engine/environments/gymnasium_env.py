@@ -39,11 +39,11 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
 
 class _AgentEnv:
     def _set_up(self, game_map: str | Path, arguments: dict, **own: Any) -> None:
-        settings = settings_of(AgentSettings, arguments, self, **own)
-        check_form(settings.form, settings.draw_votes, settings.flat)
+        settings, rules = settings_of(AgentSettings, game_map, arguments, self, **own)
+        check_form(settings.form, rules.draw_votes, settings.flat)
         self.render_mode, self._strict = settings.render_mode, settings.strict
-        self._agents = AgentGames(game_map, settings, **FORMS[settings.form].agent_games)
-        wrapping = settings.draw_votes, settings.flat
+        self._agents = AgentGames(rules, settings, **FORMS[settings.form].agent_games)
+        wrapping = rules.draw_votes, settings.flat
         self._form = make_form(settings.form, self._agents, *wrapping)
         self._masks: np.ndarray | None = None
         self._seeded = self._running = False

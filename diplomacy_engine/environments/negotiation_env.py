@@ -44,16 +44,16 @@ class NegotiationEnv(gymnasium.Env):
     metadata: ClassVar = {"render_modes": []}
 
     def __init__(self, map: str | Path = "standard", **settings: Any):
-        options = self._settings = settings_of(TalkSettings, settings, self)
+        options, rules = settings_of(TalkSettings, map, settings, self)
         self._reward = None if options.reward == "valid" else make_steady_mix(options.reward)
-        self._games = VectorGame(map, 1, max_years=options.max_years, threads=1, auto_reset=False)
+        self._games = VectorGame(rules, 1, threads=1, auto_reset=False)
         game_map = self._games.map
         self._seat = None if options.power is None else game_map.power_number(options.power)
         self._partner = load_player(f"{options.answers}+{options.orders_by}", game_map=game_map)
         powers, units = self._games.num_powers, len(game_map.unit_powers) + 1
         self.observation_space = MultiDiscrete([powers + 1, 2, units] * len(game_map.provinces))
         action = MaskedActions(offer_sizes(self._games))
-        self.action_space = with_vote(action) if options.draw_votes else action
+        self.action_space = with_vote(action) if rules.draw_votes else action
         self._press: Press | None = None
         self._power = 0
         self._seeded = self._running = False
@@ -74,7 +74,7 @@ class NegotiationEnv(gymnasium.Env):
         self._games.reset(row)
         begin_games(self._games, [self._partner], row)
         self._seeded = self._running = True
-        self._press = Press(self._games, "offers", binding=self._settings.binding)
+        self._press = Press(self._games)
         powers = self._games.num_powers
         self._power = int(self.np_random.integers(powers)) if self._seat is None else self._seat
         return self._observation(), self._info(False, False, False)
@@ -83,7 +83,7 @@ class NegotiationEnv(gymnasium.Env):
         """Return which values of each number are in a valid offer, all in one (sum of nvec,) int8;
         also the name by which sb3-contrib's MaskablePPO asks."""
         masks = offer_masks(self._games, self._games.decisions(), self._power)
-        return with_vote_open(masks[None])[0] if self._settings.draw_votes else masks
+        return with_vote_open(masks[None])[0] if self._games.rules.draw_votes else masks
 
     def _info(self, valid: bool, agreed: bool, broken: bool) -> dict:
         about = {"valid": valid, "agreed": agreed, "broken": broken, "power": self._power}
@@ -100,8 +100,8 @@ class NegotiationEnv(gymnasium.Env):
             raise UserError(f"not in the action space: {quoted(action)}")
         games, press = self._games, self._press
         decisions, numbers = games.decisions(), np.asarray(action).tolist()
-        if self._settings.draw_votes:
-            games.state.votes[:] = bot_votes(games, self._settings.draws_after or 0)
+        if games.rules.draw_votes:
+            games.state.votes[:] = bot_votes(games, games.rules.draws_after or 0)
             games.state.votes[0, self._power] = numbers.pop() == 1
         valid, agreed = self._speak(decisions, numbers)
         honest = honest_seats([self._partner], np.zeros((1, games.num_powers), int))

@@ -56,11 +56,11 @@ class DiplomacyParallelEnv(ParallelEnv):
     metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
     def __init__(self, map: str | Path = "small", **settings: Any):
-        options = self._settings = settings_of(PowersSettings, settings, self)
-        self.render_mode = options.render_mode
-        games = self._games = VectorGame(
-            options.map_of(map), 1, max_years=options.max_years, threads=1, auto_reset=False
-        )
+        options, rules = settings_of(PowersSettings, map, settings, self)
+        if rules.press not in (None, *STEPS):
+            raise UserError(f"press: {quoted(rules.press)} is not one of {', '.join(STEPS)}")
+        self._settings, self.render_mode = options, options.render_mode
+        games = self._games = VectorGame(rules, 1, threads=1, auto_reset=False)
         self._reward = options.reward_of(games.map)
         self.possible_agents = list(games.map.powers)
         self.agents: list[str] = []
@@ -69,22 +69,22 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._press: Press | None = None  # of the game that `reset` begins
         self._talk: list[str] = []  # steps of talk before the phase is played, STEPS of its press
         self._offers = make_offers([])  # to be answered
-        if options.press:
+        if rules.press:
             observed["peace"] = spaces.MultiBinary(powers)
             observed["closed"] = spaces.MultiBinary([powers, provinces])
             observed["bound"] = spaces.MultiBinary(provinces)
-            if not options.binding:
+            if not rules.binding:
                 observed["breaches"] = spaces.Box(-1, 10_000, [powers], np.int32)
             parts = {"orders": action}
-            if options.press == "offers":
+            if rules.press == "offers":
                 observed["offers"] = spaces.MultiDiscrete([[2, *[provinces] * 4]] * powers)
                 parts["offer"] = forms.MaskedActions(offer_sizes(games))
-            reply = "wish" if options.press == "mutual" else "answer"
+            reply = "wish" if rules.press == "mutual" else "answer"
             parts[reply] = forms.MaskedActions([2] * powers)
             action = spaces.Dict(parts)
-            if options.draw_votes:
+            if rules.draw_votes:
                 action["vote"] = spaces.Discrete(2)
-        elif options.draw_votes:
+        elif rules.draw_votes:
             action = forms.with_vote(action)
         self._scale = forms.flat_scale(observed)
         observed = forms.flat_space(self._scale) if options.flat else observed
@@ -113,8 +113,8 @@ class DiplomacyParallelEnv(ParallelEnv):
             self._games.seed_games(np.zeros(1, int), seeds_of([number]))
         seed_of_beginning = int(self._random.integers(2**31))
         random_beginnings(self._games, self._settings.most_phases, seed_of_beginning)
-        if self._settings.press:
-            self._press = Press(self._games, self._settings.press, binding=self._settings.binding)
+        if self._games.rules.press:
+            self._press = Press(self._games)
         self._offers = make_offers([])
         alive = alive_with_team(self._games.outcomes().alive, self._games.map.teams.of_power)[0]
         self.agents = [name for name, lives in zip(self.possible_agents, alive) if lives]
@@ -132,14 +132,15 @@ class DiplomacyParallelEnv(ParallelEnv):
         for name in self.agents:
             if not self.action_spaces[name].contains(actions.get(name)):
                 raise UserError(f"not in the action space of {name}: {quoted(actions.get(name))}")
-        games, shape = self._games, (len(self.possible_agents), len(self._games.board.terrain))
+        games, rules = self._games, self._games.rules
+        shape = len(self.possible_agents), len(games.board.terrain)
         numbers, votes = np.zeros(shape, np.int64), np.zeros((1, shape[0]), bool)
         place = games.map.power_index
         for name in self.agents:
             action, power = actions[name], place[name]
             if self._press is not None:
                 votes[0, power], action = action.get("vote", 0), action["orders"]
-            elif self._settings.draw_votes:
+            elif rules.draw_votes:
                 *action, votes[0, power] = action
             numbers[power] = action
         if self._talk:
@@ -149,13 +150,13 @@ class DiplomacyParallelEnv(ParallelEnv):
             nothing = dict.fromkeys(self.agents, 0.0)
             return self._observe(self.agents), nothing, no, dict(no), infos
         illegal, broken = self._take(numbers), self._nothing()[1]
-        if not self._settings.binding and self._press is not None:
+        if not rules.binding and self._press is not None:
             broken = self._press.judge(self._orders)[0] > 0
         games.state.votes[:] = votes
         result = games.step(self._orders)
-        victory_centers, pays_limit = games.board.victory_centers, self._settings.pays_limit
+        victory_centers, pays_limit = games.board.victory_centers, rules.year_limit == "draw"
         paid = self._reward(reward_input(result, victory_centers, pays_limit))[0]
-        paid = paid - self._settings.break_cost * broken.sum(1)
+        paid = paid - rules.break_cost * broken.sum(1)
         limit = bool(result.ended[0] == YEAR_LIMIT)
         over = bool(result.ended[0] != RUNNING)
         agents = self.agents
@@ -175,7 +176,7 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     def _begin_phase(self) -> None:
         talks = self._press is not None and bool(self._press.talking()[0])
-        self._talk = list(STEPS[self._settings.press]) if talks else []
+        self._talk = list(STEPS[self._games.rules.press]) if talks else []
 
     def _say(self, step: str, actions: dict[str, Any]) -> None:
         """Take what `agents` say in a step of talk."""
@@ -245,9 +246,9 @@ class DiplomacyParallelEnv(ParallelEnv):
             "closed": np.take_along_axis(view.closed, seats[:, :, None], 1).astype(np.int8),
             "bound": view.bound.astype(np.int8),
         }
-        if self._settings.press == "offers":
+        if self._games.rules.press == "offers":
             parts["offers"] = self._shown_offers()
-        if not self._settings.binding:
+        if not self._games.rules.binding:
             parts["breaches"] = self._press.breaches(game, every)
         return parts
 
@@ -282,12 +283,12 @@ class DiplomacyParallelEnv(ParallelEnv):
                 infos[name]["eliminated"] = not alive[p]
             if self._press is not None:
                 mask = {"orders": mask} | self._talk_masks(p, step, every, alive)
-                if self._settings.draw_votes:
+                if self._games.rules.draw_votes:
                     mask["vote"] = vote
-                infos[name] |= {s: s == step for s in STEPS[self._settings.press]}
-            elif self._settings.draw_votes:
+                infos[name] |= {s: s == step for s in STEPS[self._games.rules.press]}
+            elif self._games.rules.draw_votes:
                 mask = np.concatenate([mask, vote])
-            if not self._settings.binding:
+            if not self._games.rules.binding:
                 infos[name]["broken"] = broken[p]
             infos[name]["action_mask"] = mask
         return infos
@@ -302,7 +303,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             open_to[power] = False
         elif step == "answering":
             open_to[self._offers.sender[self._offers.receiver == power]] = True
-        if self._settings.press == "offers":
+        if self._games.rules.press == "offers":
             offer = offer_masks(self._games, decisions, power) * (step == "offering")
             parts = np.split(offer, np.cumsum(offer_sizes(self._games))[:-1])
             parts[2][power] = 1
@@ -310,7 +311,7 @@ class DiplomacyParallelEnv(ParallelEnv):
                 part[0] |= not part.any()  # something must be left to choose
             masks["offer"] = np.concatenate(parts)
         answers = np.stack([np.ones_like(open_to), open_to], 1, dtype=np.int8).ravel()
-        return masks | {"wish" if self._settings.press == "mutual" else "answer": answers}
+        return masks | {"wish" if self._games.rules.press == "mutual" else "answer": answers}
 
 
 parallel_env = DiplomacyParallelEnv

@@ -1,15 +1,16 @@
 """The arguments of the environments: what each means, what is left out, and what is refused."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
 from .._suggest import did_you_mean
 from ..errors import UserError
 from ..records import convert
-from ..rules.map import Map, load_map
+from ..rules.game_rules import OPTIONS, GameRules
+from ..rules.map import Map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
 Count = Annotated[int, Meta(ge=0, le=1000)]
@@ -24,47 +25,56 @@ _NEEDS = {
 }
 
 
-def settings_of(cls: Any, arguments: dict, env: object, **own: Any) -> Any:
-    """Return the keyword arguments of an environment as settings, with those that it sets itself.
+def settings_of(
+    cls: Any, game: str | Path | Map | GameRules, arguments: dict, env: object, **own: Any
+) -> tuple[Any, GameRules]:
+    """Return the rules of an environment's games, and its other keyword arguments as settings, with
+    those that it sets itself.
 
     TypeError: there is no such argument; libraries look for Python's words of it. UserError: a
-    value does not fit."""
+    value does not fit, or the environment does not play by such rules."""
     names = [field.name for field in fields(cls) if field.name not in own]
+    names += cls.RULES
     for name in arguments:
         if name not in names:
             raise TypeError(
                 f"{type(env).__name__}.__init__() got an unexpected keyword argument {name!r}"
                 f"{did_you_mean(name, names)}"
             )
-    settings = convert(cls, arguments | own, "this environment")
-    usual = [field.name for field in fields(cls) if getattr(settings, field.name) == field.default]
+    others = {name: value for name, value in arguments.items() if name not in cls.RULES}
+    settings = convert(cls, others | own, "this environment")
+    options = {name: arguments[name] for name in cls.RULES if arguments.get(name) is not None}
+    base = GameRules.of(game)
+    rules = replace(GameRules.of(base, **options), **cls.FIXED)
+    defaults = {field.name: field.default for field in (*fields(cls), *fields(GameRules))}
+    own_values = {field.name: getattr(settings, field.name) for field in fields(cls)}
+    values = own_values | vars(base) | options
     for name, other in _NEEDS.items():
-        if name in names and name not in usual and other in usual:
-            raise UserError(f"{name}: has no effect with {other}={getattr(settings, other)!r}")
-    return settings
+        usual = {each for each in (name, other) if values.get(each) == defaults.get(each)}
+        if {name, other} <= set(names) and usual == {other}:
+            raise UserError(f"{name}: has no effect with {other}={values[other]!r}")
+    for name in OPTIONS:
+        played = defaults[name], cls.FIXED.get(name)
+        if name not in cls.RULES and getattr(base, name) not in played:
+            raise UserError(f"{name}: has no effect in {type(env).__name__}")
+    return settings, rules
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSettings:
-    """The keyword arguments of every environment; docs/environments.md says what they mean."""
+    """The keyword arguments of every environment; docs/environments.md says what they mean.
 
+    RULES: those that are about rules of the games; FIXED: fields of GameRules that are always so.
+    """
+
+    RULES: ClassVar = ("teams", "team_victory", "max_years", "year_limit", "draw_votes")
+    FIXED: ClassVar = {}
     render_mode: Literal["rgb_array", "ansi"] | None = None
     reward: str = "sum_of_squares"
-    teams: str = ""
-    team_victory: Count = 0
-    max_years: Count | None = None
-    year_limit: Literal["draw", "truncate"] = "draw"
     start: Literal["opening", "random"] = "opening"
     warm_up_phases: Count = 10
     strict: bool = False
-    draw_votes: bool = False
     flat: bool = False
-
-    def map_of(self, game_map: str | Path | Map) -> Map:
-        loaded_map = load_map(game_map)
-        if self.teams or self.team_victory:
-            loaded_map = loaded_map.with_teams(self.teams, self.team_victory)
-        return loaded_map
 
     def reward_of(self, game_map: Map) -> RewardMix:
         return make_steady_mix(self.reward, game_map)
@@ -73,36 +83,29 @@ class EnvSettings:
     def most_phases(self) -> int:
         return self.warm_up_phases if self.start == "random" else 0
 
-    @property
-    def pays_limit(self) -> bool:
-        return self.year_limit == "draw"
-
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
+    RULES: ClassVar = (*EnvSettings.RULES, "draws_after")
     form: FormName = "provinces"
     num_envs: Positive = 1
     threads: Positive | None = None
     opponents: Any = "random"
     power: Any = None
     script: Any = None
-    draws_after: Positive | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
-    press: Literal["mutual", "offers"] | None = None
-    binding: bool = True
-    break_cost: Annotated[float, Meta(ge=0)] = 0.0
+    RULES: ClassVar = (*EnvSettings.RULES, "press", "binding", "break_cost")
+    FIXED: ClassVar = {"press_rounds": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TalkSettings:
+    RULES: ClassVar = ("max_years", "binding", "draw_votes", "draws_after")
+    FIXED: ClassVar = {"press": "offers", "press_rounds": 1}
     power: str | None = None
     reward: str = "valid"
     answers: str = "dealer"
     orders_by: str = "dumbbot"
-    binding: bool = True
-    max_years: Count | None = None
-    draw_votes: bool = False
-    draws_after: Positive | None = None

@@ -7,6 +7,7 @@ from a game's own seed, so results do not depend on the number of threads.
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,8 +22,9 @@ from .._suggest import array_shapes
 from ..constants import AGREED, NONE, RUNNING
 from ..errors import UserError
 from ..rules.adjudicator.movement import movement_scratch
+from ..rules.game_rules import GameRules
 from ..rules.legal_orders import legal_scratch, list_game
-from ..rules.map import Board, Map, load_map
+from ..rules.map import Board, Map
 from ..rules.phases import adjudicate_phase, end_by_victory
 from ..rules.state import (
     allocate_state,
@@ -46,7 +48,6 @@ from .observation import (
     observe,
 )
 
-MOST_YEARS = 1000  # the largest year limit, as in map files and commands
 SLICE = 16  # fewer items than this per thread are not worth a thread
 
 
@@ -177,15 +178,18 @@ class VectorGame:
     """E games of one map.
 
     Args:
-        game_map: a map's name or file, or a Map.
+        game_map: a map's name or file, a Map, or GameRules: all rules of the games, of which these
+            here play by the map and the year limit, and others by the rest.
         num_games: E.
         seed: seeds every game; the same seed gives the same games for the same orders.
-        max_years: game years after which a game ends (None: the map's own; 0: no limit).
+        max_years: game years after which a game ends (None: the map's own, or that of the rules;
+            0: no limit).
         threads: threads that share the games (None: one per usable processor).
         auto_reset: start a new game in a row as soon as its game has ended. Without it a finished
             game stays, has no decisions, and waits for `reset`.
 
     Attributes:
+        rules: the GameRules of all games; another record of the same map can take their place.
         map, board: the Map, and its arrays for kernels.
         vocabulary, table: the OrderVocabulary of the map, and its arrays for kernels.
         state: GameState, (E, ...) arrays that kernels update in place.
@@ -193,7 +197,7 @@ class VectorGame:
 
     def __init__(
         self,
-        game_map: str | Path | Map,
+        game_map: str | Path | Map | GameRules,
         num_games: int,
         seed: int = 1,
         max_years: int | None = None,
@@ -203,15 +207,12 @@ class VectorGame:
         """See the class for the arguments."""
         if num_games < 1:
             raise UserError(f"num_games must be at least 1, not {num_games}")
-        if max_years is not None and not 0 <= max_years <= MOST_YEARS:
-            raise UserError(
-                f"max_years must be from 0 (no limit) to {MOST_YEARS:,}, not {max_years}"
-            )
-        self.map = load_map(game_map)
+        years = {} if max_years is None else {"max_years": max_years}
+        self.rules = GameRules.of(game_map, **years)
+        self.map = self.rules.map
         self.vocabulary = vocabulary(self.map)
         self.board, self.table = self.map.board, self.vocabulary.table
         self.num_games = num_games
-        self.max_years = self.map.max_years if max_years is None else max_years
         self.threads = max(1, threads or usable_cores())
         self.auto_reset = auto_reset
         self.state = allocate_state(self.board, num_games)
@@ -235,12 +236,21 @@ class VectorGame:
 
     def __reduce__(self) -> tuple:
         """Pickle the arguments, the state and the seeds; the rest is made anew."""
-        arguments = self.map, self.num_games, 1, self.max_years, self.threads, self.auto_reset
-        changing = "state", "row_seed", "max_years"
+        arguments = self.map, self.num_games, 1, None, self.threads, self.auto_reset
+        changing = "state", "row_seed", "rules"
         return type(self), arguments, {name: getattr(self, name) for name in changing}
 
     def __repr__(self) -> str:
         return f"VectorGame({self.map.name!r}, {self.num_games} games)"
+
+    @property
+    def max_years(self) -> int:
+        """Game years after which a game ends; 0: no limit."""
+        return self.rules.max_years or 0
+
+    @max_years.setter
+    def max_years(self, years: int) -> None:
+        self.rules = replace(self.rules, max_years=years)
 
     @property
     def num_powers(self) -> int:
@@ -295,10 +305,8 @@ class VectorGame:
         self.state.seed[rows] = self.row_seed[rows] = seeds
 
     def spare(self, num_games: int) -> "VectorGame":
-        """Return new games of the same map, year limit and threads, such as for a search."""
-        return VectorGame(
-            self.map, num_games, max_years=self.max_years, threads=self.threads, auto_reset=False
-        )
+        """Return new games of the same rules and threads, such as for a search."""
+        return VectorGame(self.rules, num_games, threads=self.threads, auto_reset=False)
 
     def is_like(self, other: "VectorGame") -> bool:
         """Return whether a position copied from `other` would go on here as it does there."""

@@ -360,7 +360,9 @@ class Reader:
         kind, function = self.visit(kind, f"{name}.__class__"), call and self._function(call, kind)
         args, _ = parts_of(self.visit, name, args, None)
         filled = (state, items, pairs) != (None, None, None)
-        if type(body) is not kind or not (filled or same_all(reduced(body)[2], args)):
+        about = getattr(kind, "__dataclass_params__", None)
+        frozen = about is not None and about.frozen  # a record that others may hold
+        if type(body) is not kind or frozen or not (filled or same_all(reduced(body)[2], args)):
             body = function(*args) if function else kind.__new__(kind, *args)
         self.values[number] = body
         _, state = parts_of(self.visit, name, (), state)

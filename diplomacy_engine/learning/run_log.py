@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +33,7 @@ from ..matches.evaluation import Evaluation
 from ..matches.figures import share_text, sides_of
 from ..players.names import PlayerSpec, short_names
 from ..records import shipped_toml
+from ..rules.game_rules import GameRules
 from ..rules.map import Map
 from .checks import RunSettings
 from .report import report, table
@@ -62,7 +63,7 @@ class RunLog:
     seconds_before: float = 0.0  # of the run, by other processes
     exploited: str | None = None  # the short name of a learner's only opponent
     player: str | None = None  # the learner's name in printed commands
-    match_flags: str = ""  # for commands that play matches
+    rules: GameRules | None = None  # of its games; None: the map's
     args: RunSettings | None = None  # for a report at the end
 
     def __post_init__(self):
@@ -257,7 +258,7 @@ class RunLog:
                 "beyond that is a lower bound on how far it can be exploited."
             )
         goes_on = self.stopped or not self.progress.finished
-        steps = next_steps(self.folder, resume=goes_on, player=self.player, flags=self.match_flags)
+        steps = next_steps(self.folder, resume=goes_on, player=self.player, rules=self.rules)
         for what, command in steps.items():
             self.progress.message(f"{what}:\n  {command}")
         if self.args and self._evaluations and not goes_on:
@@ -321,21 +322,27 @@ def program() -> str:
 
 
 def next_steps(
-    folder: RunFolder, *, resume: bool, player: str | Path | None = None, flags: str = ""
+    folder: RunFolder,
+    *,
+    resume: bool,
+    player: str | Path | None = None,
+    rules: GameRules | None = None,
 ) -> dict[str, str]:
     """Return commands by purpose; none before a policy is saved."""
     if not folder.checkpoint.is_file():
         return {}
     tools, player = "python -m diplomacy_engine", quote(str(player or near(folder.path)))
+    flags = join(rules.flags()) if rules else ""
+    at_the_table = join(rules.flags(without=["year_limit"])) if rules else ""
     steps = {
         "measure how strong it is": f"{tools} evaluate --player {player} {flags}".strip(),
-        "play against it": f"{tools} play --against {player} {flags}".strip(),
+        "play against it": f"{tools} play --against {player} {at_the_table}".strip(),
     }
     pages = sorted(folder.path.glob("games/*.html"))
-    if not flags:  # exploiters neither talk nor have mates
-        steps["measure how far it can be exploited (docs/learning.md says what to expect)"] = (
-            f"python -m diplomacy_learners.exploit {player} --total-timesteps 1_000_000"
-        )
+    if rules is None or not (rules.press or rules.map.teams.text):  # exploiters have neither
+        exploit = f"python -m diplomacy_learners.exploit {player} --total-timesteps 1_000_000"
+        what = "measure how far it can be exploited (docs/learning.md says what to expect)"
+        steps[what] = f"{exploit} {flags}".strip()
     if pages:
         page = pages[-1].resolve().as_uri()
         steps["look at its last sample games"] = f"python -m webbrowser -t {quote(page)}"

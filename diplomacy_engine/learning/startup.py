@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from ..games.vector_game import VectorGame
 from ..players.asking import begin_games, orders_of
 from ..players.loading import check_map, load_player
 from ..players.names import short_name
+from ..rules.game_rules import OPTIONS, GameRules
 from ..rules.map import Map, load_map
 from . import checkpoint_state, checkpoints, frozen, ops, probes
 from .checks import RunSettings, check_args, check_memory
@@ -437,13 +437,12 @@ def _cut_back(setup: Setup) -> None:
 
 def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 0.0) -> RunLog:
     announce_compilation()
-    args, learner, teams = setup.args, setup.learner, setup.game_map.teams
+    args, learner = setup.args, setup.learner
     wandb_id = setup.saved and setup.saved["wandb_id"]
     wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None
-    flags = [f"--press {args.press}"] if learner.talks else []
-    flags += ["--binding no"] if getattr(args, "binding", "yes") == "no" else []
-    flags += [f"--teams {quote(teams.text)}"] if teams.text else []
-    flags += [f"--team-victory {teams.victory_centers}"] if teams.victory_centers else []
+    options = {k: v for k in OPTIONS if (v := getattr(args, k, None)) is not None}
+    if learner.talks:
+        options |= {"press_rounds": 1, "binding": args.binding == "yes"}
     progress, alone = Progress(args.total_timesteps, start), len(args.pool_bots) == 1
     exploited = short_name(args.pool_bots[0]) if alone and args.pool_bot_prob == 1 else None
     player = None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}"
@@ -456,6 +455,6 @@ def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 
         seconds,
         exploited,
         player,
-        match_flags=" ".join(flags),
+        rules=GameRules.of(setup.game_map, **options),
         args=replace(args, resume=None),
     )

@@ -1,7 +1,6 @@
 """Evaluations: one player plays every power (or team) equally often, another plays the others."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,21 +8,20 @@ import numpy as np
 from ..errors import UserError
 from ..players.protocols import Player
 from ..records import shipped_toml
-from ..rules.map import MAP_NAMES, Map, load_map
+from ..rules.game_rules import GameRules
+from ..rules.map import MAP_NAMES
 from ..textgame.game import Game
-from .match import MatchReport, MatchSettings, full_rounds, match_settings
+from .match import Match, MatchReport, MatchSettings, full_rounds, match_settings
 from .tables import play_tables
 
 
 def baseline(settings: MatchSettings, player: str) -> dict:
     """Return `par`, what `player` wins as each power against itself; nothing if it is not known."""
-    game_map = settings.game_map
-    if game_map.name not in MAP_NAMES or player != "dumbbot" or settings.year_limit != "draw":
+    name = settings.game_map.name
+    # A file may have that name, too.
+    if name not in MAP_NAMES or player != "dumbbot" or settings.rules != GameRules.of(name):
         return {}
-    # Without teams; a file may have that name, too.
-    if game_map != load_map(game_map.name) or settings.max_years != game_map.max_years:
-        return {}
-    return {"par": {"player": player} | shipped_toml(__package__, "baselines.toml")[game_map.name]}
+    return {"par": {"player": player} | shipped_toml(__package__, "baselines.toml")[name]}
 
 
 class Evaluation(MatchReport):
@@ -52,15 +50,14 @@ class Evaluation(MatchReport):
             "style": self.orders.style(games),
             "by_result": self.orders.results.figures(),
         } | self.talk_and_draws()
-        if not self.talk and settings.draws_after is None:
-            result |= baseline(settings, against)
+        result |= baseline(settings, against)
         if per_game:
             result["per_game"] = self.rows(figures[1], 0)
         return result
 
 
 def evaluate_player(
-    match: MatchSettings | Map | str | Path,
+    match: Match,
     player: Player,
     against: Player,
     num_games: int,
@@ -82,7 +79,7 @@ def evaluate_player(
     A game has the same seats and seed, and so the same course, whatever the number of parts.
 
     Args:
-        match: a map's name or file, a Map, or all settings.
+        match: a map's name or file, a Map, GameRules, or all settings.
         player: plays one power (or team) of each game, and is evaluated.
         against: plays all other powers.
         num_games: rounded up to a multiple of the powers, or of the teams.
@@ -90,7 +87,7 @@ def evaluate_player(
         samples: number of games to save, the first of all parts; this part saves those it has.
         think: called with a Game and a power of the player; returns `thoughts` for saved games.
         progress, keep_finished: see `play_tables`.
-        settings: fields of MatchSettings, such as `seed` or `max_years`.
+        settings: fields of MatchSettings and GameRules, such as `seed` or `max_years`.
 
     Raises:
         UserError: a number is out of range.

@@ -1,7 +1,7 @@
 """A match: what holds for all its games, and what has come of them."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,12 +12,12 @@ from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..players.names import numbered
 from ..players.protocols import Player
-from ..press.press import PressRules, TalkCounter
-from ..rules.map import Map, load_map
+from ..press.press import TalkCounter
+from ..rules.game_rules import GameRules
+from ..rules.map import Map
 from ..scoring.outcomes import (
     FIGURES,
     Outcomes,
-    check_year_limit,
     figure_ranges,
     figure_values,
 )
@@ -31,46 +31,36 @@ BATCH = 1024  # games at once; bounds the memory a network needs for their decis
 class MatchSettings:
     """Settings of a match; UserError if one is out of range."""
 
-    game_map: Map
-    """the map, with its teams; its name or file will do"""
+    rules: GameRules
+    """of all its games, which need a year limit; a map or its name stands for its usual rules"""
     seed: int = 1
     """of the games and, where they are drawn, of seats; the same seed gives the same result"""
-    max_years: int | None = None
-    """game years after which a game ends; None: the map's own, which then stands here"""
-    year_limit: str = "draw"
-    """`draw` or `truncate`, see outcomes.figure_values"""
     threads: int | None = None
     """of the games, which change no result; None: as many as processors may be used"""
     batch: int = BATCH
     """games at once, which change no result"""
-    press: PressRules | None = None
-    """how powers talk before they order; None: they do not"""
-    draws_after: int | None = None
-    """year from which players vote for a draw (games/votes.py says which); None: nobody votes"""
 
     def __post_init__(self) -> None:
-        game_map = load_map(self.game_map)
-        object.__setattr__(self, "game_map", game_map)
-        if self.max_years is None:
-            object.__setattr__(self, "max_years", game_map.max_years)
-        if self.max_years < 1:
-            raise UserError("a match needs at least one year")
-        check_year_limit(self.year_limit)
+        object.__setattr__(self, "rules", GameRules.of(self.rules))
+        if self.rules.max_years is None:
+            raise UserError("a match needs a year limit")
+
+    @property
+    def game_map(self) -> Map:
+        return self.rules.map
 
     def facts(self) -> dict[str, Any]:
         """Return what results say of the settings."""
         teams = self.game_map.teams
         facts = {"map": self.game_map.name, "seed": self.seed}
-        facts |= {"max_years": self.max_years, "year_limit": self.year_limit}
+        facts |= {"max_years": self.rules.max_years, "year_limit": self.rules.year_limit}
         if teams.text:
             facts |= {"teams": teams.text, "team_victory": teams.victory_centers}
         return facts
 
     def new_games(self, count: int) -> VectorGame:
         """Return so many games, which end for good."""
-        return VectorGame(
-            self.game_map, count, max_years=self.max_years, threads=self.threads, auto_reset=False
-        )
+        return VectorGame(self.rules, count, threads=self.threads, auto_reset=False)
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
         """Return what games from number `first` (counted from 0) draw from, uint64: each by its
@@ -83,10 +73,18 @@ def full_rounds(num_games: int, sides: int) -> int:
     return -(-num_games // sides) * sides
 
 
-def match_settings(match: MatchSettings | Map | str | Path, **changes: Any) -> MatchSettings:
+Match = MatchSettings | GameRules | Map | str | Path
+
+
+def match_settings(match: Match, **changes: Any) -> MatchSettings:
+    """Return settings with other fields of MatchSettings or GameRules, in which `max_years` of None
+    is the map's."""
+    own = {f.name: changes.pop(f.name) for f in fields(MatchSettings) if f.name in changes}
+    if changes.get("max_years", 0) is None:
+        del changes["max_years"]
     if isinstance(match, MatchSettings):
-        return replace(match, **changes)
-    return MatchSettings(match, **changes)
+        return replace(match, rules=GameRules.of(match.rules, **changes), **own)
+    return MatchSettings(GameRules.of(match, **changes), **own)
 
 
 def identity(player: Player) -> Hashable:
@@ -153,7 +151,7 @@ class MatchReport:
     def figures(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Return FIGURES of every power in every game, (G, P) float64 each, and the same of every
         team; without teams these are the powers' too."""
-        game_map, year_limit = self.settings.game_map, self.settings.year_limit
+        game_map, year_limit = self.settings.game_map, self.settings.rules.year_limit
         victory, teams = game_map.board.victory_centers, game_map.teams
         powers = figure_values(self.outcomes, victory, year_limit)
         if not teams.text:
@@ -169,7 +167,7 @@ class MatchReport:
     def standing(self, player: int, figures: tuple[dict, dict]) -> dict[str, dict]:
         """Return a player's FIGURES with 95% intervals, `overall`, `by_power` and, with teams,
         `by_team`; `figures` are those of `figures()`."""
-        game_map, years = self.settings.game_map, self.settings.max_years
+        game_map, years = self.settings.game_map, self.settings.rules.max_years
         board, teams, seats = game_map.board, game_map.teams, self.side_seats()
         centers, victory = len(board.center_province), board.victory_centers
         of_powers, of_sides = figures
@@ -202,8 +200,9 @@ class MatchReport:
         """Return the keys `press` and `draws` of a result, nothing without talk or votes: the
         shares of games that all powers alive `agreed` to draw, and drawn at the `year_limit`, with
         95% intervals."""
-        after, count = self.settings.draws_after, len(self.number)
-        press = self.talk and {"press": self.settings.press._asdict() | self.talk.figures()}
+        after, count = self.settings.rules.draws_after, len(self.number)
+        named = zip(("protocol", "rounds", "binding", "open_press"), self.settings.rules.talk)
+        press = self.talk and {"press": dict(named) | self.talk.figures()}
         if after is None:
             return press or {}
         drawn = {

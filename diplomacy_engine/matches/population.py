@@ -16,7 +16,7 @@ from ..records import read_json
 from ..replays.replay import Replay
 from ..rules.vocabulary import vocabulary
 from .figures import Z, mean_text, percent
-from .match import MatchSettings
+from .match import match_settings
 from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
 from .tables import play_tables
 from .tournament import balanced_seats, cross_table
@@ -183,7 +183,7 @@ def _ranked(
 ) -> tuple[PopulationRank, np.ndarray, np.ndarray]:
     """Return where a player ranks among members, and seats and ranks of its games with them."""
     defaults = {"max_years": population.max_years, "year_limit": population.year_limit}
-    rules = MatchSettings(**{"game_map": population.map} | defaults | settings)
+    rules = match_settings(settings.pop("game_map", population.map), **defaults | settings)
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
     if len(teams.names) == 1:
         raise UserError(f"--teams {teams.text} leaves nobody to rank the player against")
@@ -203,7 +203,7 @@ def rate_members(
     count, powers = len(players), len(population.map.powers)
     if count < powers:
         raise UserError(f"a population of {population.map.name} needs at least {powers} members")
-    settings = MatchSettings(
+    settings = match_settings(
         population.map, seed=population.seed, max_years=population.max_years, threads=threads
     )
     rng = np.random.default_rng(population.seed)

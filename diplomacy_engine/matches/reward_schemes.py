@@ -17,7 +17,7 @@ from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import Reward, reward_input
-from .match import MatchSettings, match_settings, names_apart
+from .match import Match, match_settings, names_apart
 
 SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
 TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over a game float64
@@ -46,7 +46,7 @@ class Verdict(NamedTuple):
 
 
 def play_pairs(
-    match: MatchSettings | Map,
+    match: Match,
     players: Sequence[Player],
     rewards: Mapping[str, Reward],
     num_pairs: int,
@@ -58,9 +58,9 @@ def play_pairs(
     The powers take turns in being exchanged; who plays what is drawn. Pair i is the same however
     many there are, if policies are greedy.
     """
-    rules = match_settings(match, **settings)
-    powers, count = len(rules.game_map.powers), len(players)
-    draws = [np.random.default_rng([rules.seed, use]) for use in range(3)]
+    match = match_settings(match, **settings)
+    powers, count = len(match.game_map.powers), len(players)
+    draws = [np.random.default_rng([match.seed, use]) for use in range(3)]
     seats = draws[0].integers(count, size=(num_pairs, powers))
     power = np.arange(num_pairs) % powers
     pair = np.arange(num_pairs)
@@ -69,11 +69,11 @@ def play_pairs(
     second_seats[pair, power] = instead
     seeds = draws[2].integers(0, 2**64, num_pairs, np.uint64)
     sums = {name: np.zeros((2, num_pairs, powers)) for name in rewards}
-    pays_limit, differ = rules.year_limit != "truncate", False
+    pays_limit, differ = match.rules.year_limit != "truncate", False
     for first in range(0, num_pairs, BATCH):
         some = slice(first, first + BATCH)
         half = len(seeds[some])
-        games = rules.new_games(2 * half)
+        games = match.new_games(2 * half)
         rows = np.arange(2 * half)
         games.seed_games(rows, np.tile(seeds[some], 2))
         who_plays = np.concatenate([seats[some], second_seats[some]])
@@ -144,7 +144,7 @@ def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def check_reward(
-    match: MatchSettings | Map,
+    match: Match,
     reward: str,
     players: Sequence[Player],
     num_pairs: int = 400,
@@ -154,14 +154,14 @@ def check_reward(
     """Return which scheme a reward is among the powers of a map, and among and within its teams, as
     `check-reward --json` writes it. Not discounted; changing weights are looked at at the
     beginning, middle and end of training. `against`: pairs that contradict earlier schemes."""
-    rules = match_settings(match, **settings)
-    game_map = rules.game_map
+    match = match_settings(match, **settings)
+    game_map = match.game_map
     mix = make_reward_mix(reward, game_map)
     powers = len(game_map.powers)
     names = names_apart(players)
     if len(set(names)) < 2 or num_pairs < powers:
         raise UserError(f"this needs two different players or more, and at least {powers} pairs")
-    pairs = play_pairs(rules, players, mix.parts, num_pairs, progress)
+    pairs = play_pairs(match, players, mix.parts, num_pairs, progress)
     if not pairs.differ:
         raise UserError("all games ended as their twins did: these players are too alike to tell")
     at = [0.0, 0.5, 1.0]
@@ -183,7 +183,7 @@ def check_reward(
             }
             summary = {"progress": progress, "among": name, "pairs": len(rows)}
             checks.append(summary | verdict._asdict() | {"against": against})
-    result = {"reward": reward, "players": list(names), "pairs": num_pairs} | rules.facts()
+    result = {"reward": reward, "players": list(names), "pairs": num_pairs} | match.facts()
     return result | {"checks": checks}
 
 

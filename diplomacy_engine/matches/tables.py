@@ -69,7 +69,7 @@ class GameRecorder:
                     game.history[-1]["thoughts"] = thoughts
         for row in np.flatnonzero(games.state.end[self.rows] == End.AGREED):
             game, alive = replayed[row], games.outcomes([self.rows[row]]).alive[0]
-            game.draw_votes = True
+            game.change_rules(draw_votes=True)
             for power, lives in zip(game.powers, alive):
                 if lives:
                     game.vote(power)
@@ -194,11 +194,11 @@ def play_tables(
         watch = None if progress is None else lambda done, start=start: progress(start + done)
         noted = recorder if len(recorder.rows) else None
         counter = None if counted is None else OrderCounter(counted)
-        press = None if settings.press is None else Press(games, *settings.press)
+        press = None if settings.rules.press is None else Press(games)
         cause, talk = None, None if press is None else TalkCounter()
         try:
             outcomes = play_games(
-                games, mine, players, noted, watch, counter, press, settings.draws_after
+                games, mine, players, noted, watch, counter, press, settings.rules.draws_after
             )
         except (Exception, KeyboardInterrupt) as error:
             ended = np.flatnonzero(games.state.end != End.RUNNING)
@@ -215,7 +215,6 @@ def play_tables(
             if row in ended:
                 game.id = f"{settings.seed}-{number[row]}"
                 player_names = {power: names[n] for power, n in zip(game.powers, mine[row])}
-                game.binding = settings.press is None or settings.press.binding
                 sampled[int(number[row])] = game.to_saved_game() | {"players": player_names}
         played = number[ended], mine[ended], outcomes, sampled
         reports.append(kind(settings, names, identities, greedy, *played, counter, talk, cause))

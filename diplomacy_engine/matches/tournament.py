@@ -5,16 +5,14 @@ games, each game counts once, however many seats the players have in it.
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import UserError
 from ..players.protocols import Player
-from ..rules.map import Map
 from .figures import Z, share_of
-from .match import MatchReport, MatchSettings, match_settings, names_apart
+from .match import Match, MatchReport, match_settings, names_apart
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
 from .tables import play_tables
 
@@ -111,7 +109,7 @@ class Tournament(MatchReport):
 
 
 def play_tournament(
-    match: MatchSettings | Map | str | Path,
+    match: Match,
     players: Sequence[Player],
     num_games: int,
     *,

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
-from msgspec.structs import astuple
+from msgspec.structs import replace
 
 from ..constants import COMPLETED
 from ..errors import UserError
 from ..pictures.board import phase_title
-from ..press.press import MOST_ROUNDS, PROTOCOLS, PressRules
 from ..records import convert
 from ..replays.replay import make_replay
+from ..rules.game_rules import GameRules
 from ..rules.map import MAP_NAMES, Map
 from ..textgame.game import Game
 from ..textgame.imports.games import Note, read_games, read_pasted
@@ -25,7 +25,7 @@ from ..textgame.saved_game import in_disorder
 
 HOST, GUEST, PLAYER = "host", "guest", "player"
 WATCH = "watch"
-FORMAT = 1
+FORMAT = 2
 
 
 class Seat(NamedTuple):
@@ -34,21 +34,13 @@ class Seat(NamedTuple):
     player: str = ""  # name of the PLAYER
 
 
-class PressRecord(Struct, forbid_unknown_fields=True):
-    protocol: Literal[PROTOCOLS] = "mutual"
-    rounds: Annotated[int, Meta(ge=1, le=MOST_ROUNDS)] = 1
-    binding: bool = True
-    open_press: bool = False
-
-
 _Natural = Annotated[int, Meta(ge=0)]
-_Positive = Annotated[int, Meta(ge=1)]
 
 
 class PlayRecord(Struct, kw_only=True):
     """The key `play` of a file: how a session was set up, and how far it is."""
 
-    format: Literal[FORMAT] = FORMAT
+    format: Literal[1, FORMAT] = FORMAT
     step: _Natural = 0
     seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
     answered: dict[str, tuple[int, list[str]]] = {}  # power -> step and orders that it last gave
@@ -59,16 +51,9 @@ class PlayRecord(Struct, kw_only=True):
     opponents: Annotated[list[str], Meta(min_length=1)]  # players of the powers without a person
     hint: str | None = None  # the player that gives hints; None: the first opponent that can
     seed: _Natural = 1  # of the players' random choices
-    max_years: _Positive | None = None
-    press: PressRecord | None = None  # how powers talk; None: they do not
-    draws_after: _Positive | None = None  # first year in which players vote for a draw; None: never
     # Whether it goes on from a phase of a game that was over; else the file does not say.
     tried: bool | UnsetType = UNSET
     parent: str | UnsetType = UNSET  # name of the file of the game that it was begun from
-
-    @property
-    def rules(self) -> PressRules | None:
-        return self.press and PressRules(*astuple(self.press))
 
 
 class _Saved(Struct):
@@ -131,27 +116,25 @@ def rebuild(
     game: Game,
     phases: int,
     orders: Mapping[str, list[str]] | None = None,
-    press: PressRules | None = None,
+    rules: GameRules | None = None,
     concessions: bool = True,
 ) -> Game:
-    """Return a game as it stood after its first `phases` phases, with `orders` submitted.
+    """Return a game as it stood after its first `phases` phases, with `orders` submitted, to go on
+    by `rules` (None: its own).
 
-    Without `concessions` all play on that have given up.
-    With `press` powers talk from there on. The last movement phase, at which policies look, is no
-    part of a saved state: it is played again, unless its position is impossible here.
+    Without `concessions` all play on that have given up. The last movement phase, at which policies
+    look, is no part of a saved state: it is played again, unless its position is impossible here.
     """
-    now = phases == len(game.history)
+    now, rules = phases == len(game.history), rules or game.rules
     state = game.to_state() if now else game.history[phases]["state"]
     conceded = _conceded(game, phases) if concessions else ()
-    built = Game.from_state(game.map, state, game.max_years, now and game.is_agreed, conceded)
+    built = Game.from_state(rules, state, now and game.is_agreed, conceded)
     built.id, built.history = game.id, game.history[:phases]
-    built.draw_votes = game.draw_votes
-    for power in game.votes if now else ():
+    for power in game.votes if now and rules.draw_votes else ():
         built.vote(power)
     with contextlib.suppress(UserError):  # of another program's rules
         built.take_up_last_movement()
-    if press is not None:
-        built.take_up_talk(*press[:3])
+    built.take_up_talk()
     for power, texts in (orders or {}).items():
         built.submit(power, texts, strict=False)
     return built
@@ -167,26 +150,23 @@ def _conceded(game: Game, phases: int) -> list[str]:
 def read_session(
     file: str | Path,
     game_map: Map | str | None = None,
-    max_years: int | None = None,
-    press: PressRules | None = None,
     note: Note = lambda text: None,
     number: int | None = None,
+    **changes: Any,
 ) -> tuple[Game, PlayRecord | None]:
     """Return a game in a file of ours or of another program, and its key `play`, if any.
 
-    It is the game of this `number`, from 1 (None: the last).
-
-    Without that key the game has `max_years` and `press`. `note` gets what our rules contradict.
+    It is the game of this `number`, from 1 (None: the last). `changes` are fields of GameRules
+    which a game without that key has in place of its own. `note` gets what our rules contradict.
     """
     saved = deque(islice(read_games(file, game_map, note=note), number), maxlen=number or 1)
     if len(saved) < (number or 1):
         raise UserError(f"{file} has {f'no game {number}' if number else 'no game'} in it")
     saved, play = saved.pop(), None
     if "play" in saved:
-        play = convert(_Saved, saved, file).play
-        max_years, press = play.max_years, play.rules
+        play, changes = replace(convert(_Saved, saved, file).play, format=FORMAT), {}
     try:
-        built = _to_go_on(saved, game_map, max_years, press)
+        built = _to_go_on(saved, game_map, changes)
         if play is not None:
             _check_powers(play, built.powers)
             for power, (step, texts) in play.answered.items():
@@ -199,25 +179,22 @@ def read_session(
 
 
 def _to_go_on(
-    saved: Mapping, game_map: Map | str | None, max_years: int | None, press: PressRules | None
+    saved: Mapping, game_map: Map | GameRules | str | None, changes: Mapping[str, Any]
 ) -> Game:
-    game = Game.from_saved_game(saved, game_map, max_years)
+    game = Game.from_saved_game(saved, game_map, **changes)
     built = rebuild(game, len(game.history), game.orders)
     built.messages = game.messages
-    if press is not None:
-        built.take_up_talk(*press[:3])
+    built.take_up_talk()
     return built
 
 
-def pasted_game(
-    text: str, game_map: Map, max_years: int | None, press: PressRules | None
-) -> tuple[Game, list[str]]:
+def pasted_game(text: str, rules: GameRules) -> tuple[Game, list[str]]:
     notes: list[str] = []
-    saved = read_pasted(text, game_map, notes.append)
+    saved = read_pasted(text, rules.map, notes.append)
     name = saved.get("map")
-    if name in MAP_NAMES and name != game_map.name:
-        raise UserError(f"this game is on map {name}, not on {game_map.name}")
-    built = _to_go_on(saved, game_map, max_years, press)
+    if name in MAP_NAMES and name != rules.map.name:
+        raise UserError(f"this game is on map {name}, not on {rules.map.name}")
+    built = _to_go_on(saved, rules, {})
     make_replay(built.to_saved_game(), built.map)  # the page shows what was played
     return built, notes
 

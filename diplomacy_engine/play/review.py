@@ -149,19 +149,17 @@ class Reviews:
         game_map: Map | str | None = None,
         powers: Sequence[str] = (),
         settings: JudgeSettings | None = None,
-        max_years: int | None = None,
     ):
-        """See make_judges for the players; `powers`: whose decisions (none: all); `max_years`: None
-        for no limit, or what the game's end shows. UserError: no such power, or no judge."""
+        """See make_judges for the players; `powers`: whose decisions (none: all). UserError: no
+        such power, or no judge."""
         game = Game.from_saved_game(saved, game_map)
+        years = game.rules.max_years or _year_limit(saved, game)
+        game.change_rules(press=None, max_years=years)
         self.map, self.left_out = game.map, []
         self.powers = [game.map.powers[game.map.power_number(name)] for name in powers]
         self.powers = self.powers or game.powers
-        max_years = game.max_years = max_years or _year_limit(saved, game)
         self._history, self._people = game.history, people_of(game.map)
-        games = VectorGame(
-            game.map, max(1, len(game.history)), max_years=max_years or 0, auto_reset=False
-        )
+        games = VectorGame(game.rules, max(1, len(game.history)), auto_reset=False)
         self._games, self._orders = games, games.new_orders()
         self._wanted: set[tuple[int, int]] = set()  # phase number, power
         for number in range(len(game.history)):
@@ -379,10 +377,7 @@ class Reviews:
 
 
 def _year_limit(saved: Mapping, game: Game) -> int | None:
-    """Return a game's most years, as its file says or its end at a limit shows; None: no limit."""
-    play = saved.get("play")
-    if isinstance(play, Mapping) and isinstance(play.get("max_years"), int):
-        return play["max_years"]
+    """Return a game's most years as its end at a limit shows; None: no limit."""
     name, rules = game.history[-1]["name"] if game.history else "", saved.get("rules")
     own = isinstance(rules, list) and OWN_END in rules  # in others' games a draw is agreed
     if not own or not game.is_draw or game.is_agreed or name[:1] != "F":
@@ -469,7 +464,7 @@ def begin_review(
     job, saved, game_map = ReviewJob(), game.to_saved_game(), game.map
 
     def begun(players: Sequence) -> Reviews:
-        return Reviews(saved, players, game_map, powers, None, game.max_years)
+        return Reviews(saved, players, game_map, powers)
 
     def work() -> None:
         try:

@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace as changed
 from itertools import count, cycle, islice
 from pathlib import Path
 from random import Random
@@ -26,7 +27,7 @@ from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
 from ..players.policy.player import PolicyPlayer
 from ..players.protocols import ExplainingPlayer, Player
-from ..press.press import MOST_ROUNDS
+from ..rules.game_rules import GameRules
 from ..rules.map import Map
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
@@ -38,7 +39,6 @@ from .file import (
     PLAYER,
     WATCH,
     PlayRecord,
-    PressRecord,
     Seat,
     games_in,
     pasted_game,
@@ -88,8 +88,8 @@ class PlaySession:
     What somebody asks for is done or refused by UserError, and then nothing has changed: it is not
     theirs to do, it was meant for another `step`, or it cannot be. A viewer says who asks.
 
-    `record` is the key `play` of the file, to go on with a session; without tokens one begins, in a
-    game with the same press. `drawn` says who opponents really are, once the game is over.
+    `record` is the key `play` of the file, to go on with a session; without tokens one begins.
+    `drawn` says who opponents really are, once the game is over.
     `opened` are the other sessions of its server: begun from it, or from their files.
     """
 
@@ -107,7 +107,7 @@ class PlaySession:
         those of a new game; `draw` says which members of a population a record's opponents are, and
         `rank` where the rated games so far, the last in a file, put their person among these."""
         self.file = self._first = Path(file)
-        self.press, self._draw = record.rules, draw
+        self._draw = draw
         self.opened: list[PlaySession] = []
         self._rank, self._standing = rank, None
         self.maps, self._new_game = list(choices.maps), choices.new_game
@@ -125,7 +125,7 @@ class PlaySession:
         self._reviews: dict[tuple[int, tuple[str, ...]], ReviewJob] = {}  # step, powers
         own = dict(record.answered), dict(record.drafts)
         self.now = first = SessionState(game, record.seats, record.step, *own)
-        self._offer(game.map.name)
+        self._offer(game.rules)
         for name in (*record.opponents, *first.players()):
             if name != MIXED:
                 self._player(name)
@@ -139,17 +139,17 @@ class PlaySession:
         self._commit(first)
         self._go_on()
 
-    def _offer(self, map_name: str) -> None:
-        talk = self.press is not None
+    def _offer(self, rules: GameRules) -> None:
+        of_game = rules.map.name, rules.press is not None
         self.drawn = self._draw(self.record, self.game.map)
         self._players = {n: player for n, player in self._players.items() if n not in self.drawn}
-        offered = {} if self.rated else self._offered(map_name, talk)
-        levels = {} if self.rated else self._choices.levels(map_name, talk)
+        offered = {} if self.rated else self._offered(*of_game)
+        levels = {} if self.rated else self._choices.levels(*of_game)
         wanted = dict.fromkeys([*self.record.opponents, *levels.values(), *offered])
         named = [one for one in wanted if one != MIXED]
         self._short = dict(zip(named, short_names(named)))
         self.meanings = {self._short[one]: offered.get(one, "") for one in named}
-        self.pool = list(self._mixed(map_name, talk))
+        self.pool = list(self._mixed(*of_game))
         if self.pool and not self.rated:
             self._short = {MIXED: MIXED} | self._short
             self.meanings[MIXED] = offered.get(MIXED, "")
@@ -241,18 +241,17 @@ class PlaySession:
             _check_one_of(name, self.maps, "maps to choose from")
             after = self.now.copy()
             after.game = self._new_game(name)
-            after.game.draw_votes = self.record.draws_after is not None
-            opponents = self._kept_opponents(name, self.press is not None)
+            opponents = self._kept_opponents(after.game.rules)
             tokens = _new_tokens(after.game) | {
                 viewer_name: self.tokens[viewer_name] for viewer_name in (HOST, WATCH)
             }
             with self._loading:
                 self._commit(after, replace(self.record, opponents=opponents, tokens=tokens))
                 self._players, self._chosen = {}, {}
-                self._offer(name)
+                self._offer(after.game.rules)
 
-    def _kept_opponents(self, map_name: str, talk: bool) -> list[str]:
-        offered = self._offered(map_name, talk)
+    def _kept_opponents(self, rules: GameRules) -> list[str]:
+        offered = self._offered(rules.map.name, rules.press is not None)
         still_offered = [one for one in self.record.opponents if one in offered]
         return still_offered or list(offered)[:1] or self.record.opponents
 
@@ -276,32 +275,31 @@ class PlaySession:
                 raise PlayError(f"last_year: the game begins in {game.phase}, after {last_year}")
             record = replace(
                 record,
-                draws_after=draws_after,
                 hint=(record.hint or None) if hints else "",
                 seed=record.seed if seed is None else seed,
             )
-            talked = record.press and (record.press.protocol, record.press.binding)
-            talks = press and (press, binding)
-            if talks != talked:
-                rounds = 1 if press == "mutual" else MOST_ROUNDS
-                record.press = press and PressRecord(press, rounds, binding)
-                record.opponents = self._kept_opponents(game.map.name, press is not None)
-            years = None if last_year is None else last_year - first + 1
-            if talks != talked or years != game.max_years:
-                game.max_years = years
-                after.game = rebuild(game, len(game.history), press=record.rules)
-            after.game.draw_votes = draws_after is not None
+            rules = changed(
+                game.rules,
+                max_years=last_year and last_year - first + 1,
+                draw_votes=draws_after is not None,
+                draws_after=draws_after,
+                binding=binding or press is None,
+            )
+            if press != rules.press:
+                rules = changed(rules, press=press, press_rounds=None)
+            if rules.talk != game.rules.talk:
+                record.opponents = self._kept_opponents(rules)
+            game.change_rules(rules)
             for name in record.opponents:
                 if name != MIXED:
                     self._player(name)
             self._commit(after, record)
-            self.press = record.rules
-            self._offer(game.map.name)
+            self._offer(rules)
 
     @property
     def can_rate(self) -> bool:
         """Whether a rated game can be chosen."""
-        return self.press is None and bool(self._choices.rated(self.game.map.name))
+        return self.game.rules.press is None and bool(self._choices.rated(self.game.map.name))
 
     def choose_rated(self, viewer: Viewer, rated: bool) -> None:
         """Choose drawn members of a population, to be ranked among them, or the usual players."""
@@ -314,16 +312,14 @@ class PlaySession:
             with self._loading:
                 self._commit(self.now.copy(), replace(self.record, opponents=list(usual)))
                 self._chosen = {}
-                self._offer(name)
+                self._offer(self.game.rules)
 
     def new_game(self, viewer: Viewer) -> None:
         """Once a game is over, begin another with the same links and settings, in another file."""
         with self.lock:
             self._check_host(viewer)
             self._check_over()
-            game = Game(self.game.map, self.game.max_years)
-            game.draw_votes = self.game.draw_votes
-            after = SessionState(rebuild(game, 0, press=self.press), None, self.now.step + 1)
+            after = SessionState(Game(self.game.rules), None, self.now.step + 1)
             seed = (self.record.seed + 1) % 2**62
             record = replace(self.record, seed=seed, tried=UNSET, parent=UNSET)
             # The links lead to the new game from now on; the old one gets others.
@@ -332,7 +328,7 @@ class PlaySession:
             self._commit(after, record, self._unused_file())
             self.trouble, self._standing = "", None
             with self._loading:
-                self._offer(game.map.name)
+                self._offer(self.game.rules)
             for name in self.drawn:
                 self._player(name)
 
@@ -358,10 +354,10 @@ class PlaySession:
                 raise PlayError("a rated game is not tried out before it is over", "forbidden")
             last = len(self.game.history) - self.game.is_over
             last = last if phase is None else min(phase, last)
-            game = rebuild(self.game, last, concessions=False)
-            game.draw_votes = False
+            rules = changed(self.game.rules, press=None, draw_votes=False, draws_after=None)
+            game = rebuild(self.game, last, rules=rules, concessions=False)
             seats = dict.fromkeys(game.powers, Seat(HOST))
-            return self._branch("-sandbox", game, seats, press=None, draws_after=None, tried=True)
+            return self._branch("-sandbox", game, seats, tried=True)
 
     def _branch(self, kind: str, game: Game, seats: Mapping[str, Seat], **more) -> "PlaySession":
         """Return a session of its own that was begun from this one, with `more` in its record."""
@@ -384,9 +380,8 @@ class PlaySession:
         """Begin from a pasted position or game; return what does not agree with our rules."""
         with self.lock:
             self._check_unbegun(viewer)
-            after, now = self.now.copy(), self.game
-            after.game, notes = pasted_game(text, now.map, now.max_years, self.press)
-            after.game.draw_votes = now.draw_votes
+            after = self.now.copy()
+            after.game, notes = pasted_game(text, self.game.rules)
             after.step += 1
             self._commit(after)
             return notes
@@ -475,7 +470,7 @@ class PlaySession:
 
     def say(self, viewer: Viewer, step: int, receiver: str, text: str) -> None:
         """Say a sentence to another power; it binds nobody."""
-        if self.press is None:
+        if self.game.table is None:
             raise PlayError("nobody talks in this game: begin one with --press")
         self._move(viewer, step, SessionState.say, receiver, text)
 
@@ -550,7 +545,7 @@ class PlaySession:
             if self.rated:
                 raise PlayError("nothing is taken back in a rated game", "forbidden")
             after = self.now.copy()
-            after.take_back(self.press)
+            after.take_back()
             self.trouble = ""
             self._begin_phase(after)
             self._commit(after)
@@ -660,7 +655,7 @@ class PlaySession:
             # With the same seed, by which members are drawn: steps go on, so that draws differ.
             return self._branch(
                 "-try",
-                rebuild(self.game, phase, press=self.press),
+                rebuild(self.game, phase),
                 seats | {power: Seat(HOST)},
                 step=self.now.step + 1,
                 tried=True,
@@ -757,14 +752,14 @@ class PlaySession:
         after.reasons = {}
         if after.seats is None or after.game.is_over:
             return
-        speakers, first_year = self._speakers(after), self.record.draws_after
+        speakers, first_year = self._speakers(after), after.game.rules.draws_after
         if first_year is not None:
             game = after.game
             votes = dict(zip(game.powers, bot_votes(game.vector_game, first_year)[0]))
             for power in game.alive:
                 if power in speakers and votes[power] and not after.leads(power):
                     game.vote(power)
-        if self.press is None:
+        if after.game.table is None:
             return
         self.asking = {"the other powers": list(speakers)}
         try:
@@ -796,7 +791,6 @@ class PlaySession:
             seats=after.seats,
             answered=after.answered,
             drafts=after.drafts,
-            max_years=after.game.max_years,
         )
         saved = after.game.to_saved_game() | {"players": self._told_players(after)}
         saved["play"] = to_builtins(record)
@@ -810,7 +804,7 @@ class PlaySession:
         """Tell whether a viewer may know what is between two sides: its own, what all heard, all in
         the end."""
         return (
-            self.press is None
+            self.game.table is None
             or self.game.is_over
             or not {viewer.power, EVERYONE}.isdisjoint(sides)
         )
@@ -822,7 +816,7 @@ class PlaySession:
             last = saved["phases"][-1] | {"orders": {power: None for power in self.game.powers}}
             last.pop("votes", None)
             phases = [*saved["phases"][:-1], last]
-            if self.press is not None:
+            if self.game.table is not None:
                 phases = self._phases_heard(viewer, phases)
             return saved | {"phases": phases, "players": self._told_players(self.now)}
 

@@ -11,7 +11,6 @@ from ..errors import UserError
 from ..players.advice import has_decision
 from ..players.protocols import Player
 from ..press.daide import is_daide
-from ..press.press import PressRules
 from ..textgame.game import Game
 from ..textgame.saved_game import in_disorder
 from .file import GUEST, HOST, PLAYER, Seat, rebuild
@@ -127,7 +126,7 @@ class SessionState:
             self.game.withdraw(power)
 
     def vote(self, power: str, draw: bool) -> None:
-        if not self.game.draw_votes:
+        if not self.game.rules.draw_votes:
             raise PlayError("nobody votes for draws in this game: begin one with --draws-after")
         if draw != (power in self.game.votes):
             self.game.vote(power, draw)
@@ -174,13 +173,13 @@ class SessionState:
         self.step += 1
         self.drafts = {}
 
-    def take_back(self, press: PressRules | None) -> None:
+    def take_back(self) -> None:
         """Go back to the last phase of one's own; people begin with the orders they gave there."""
         back = self.last_own_phase()
         if back is None:
             raise PlayError("there is no phase to take back")
         orders = self.game.history[back]["orders"]
-        self.game = rebuild(self.game, back, press=press)
+        self.game = rebuild(self.game, back)
         self.step += 1
         self.answered = {}
         self.drafts = {power: list(orders.get(power) or ()) for power in self.people()}

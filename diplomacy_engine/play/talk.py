@@ -22,7 +22,7 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
         for power, player in players.items()
         if isinstance(player, Negotiator) and game.units[power]
     }
-    if game.press == "mutual":
+    if game.rules.press == "mutual":
         for power, player in speakers.items():
             wish = player.wishes(asked(game, power, player, seed))[0]
             for q in np.flatnonzero(wish):

@@ -110,9 +110,9 @@ class TextGame:
         session, viewer = self.session, self.viewer
         if word in ("help", "?"):
             self.write(HELP["playing" if viewer.power else "watching"])
-            if viewer.power and session.press is not None:
+            if viewer.power and session.game.table:
                 self.write(HELP["talk"])
-            if viewer.power and session.game.draw_votes:
+            if viewer.power and session.game.rules.draw_votes:
                 self.write(HELP["votes"])
         elif word == "board":
             self._show_board()
@@ -245,7 +245,7 @@ class TextGame:
 
     def _talk(self, word: str, rest: str) -> None:
         session, viewer = self.session, self.viewer
-        if session.press is None:
+        if session.game.table is None:
             raise PlayError("nobody makes deals in this game: begin one with --press")
         if word in ("accept", "decline"):
             session.answer(viewer, session.now.step, int(rest), word == "accept")
@@ -287,7 +287,7 @@ class TextGame:
             self.write(printable(f"  {sender} to {receiver}: {' '.join(text.split())}"))
         for province, partners in partners_bound_to(game, power).items():
             self.write(f"  bound in {province} by the deal with {', '.join(partners)}")
-        if self.session.press.open_press:
+        if self.session.game.rules.open_press:
             for pair in game.peace():
                 if power not in pair:
                     self.write(f"  {' and '.join(pair)} are at peace")
@@ -348,7 +348,7 @@ class TextGame:
         elif self.explain and self.viewer.power in session.now.waiting_for():
             self._show_hint()
         self._show_votes()
-        if session.press is not None and self.viewer.power and game.said(self.viewer.power):
+        if game.table and self.viewer.power and game.said(self.viewer.power):
             self._show_deals()
 
     def _save(self, name: str) -> None:
@@ -360,9 +360,10 @@ class TextGame:
 
     def _completions(self, begun: str) -> list[str]:
         texts = [text for texts in self._legal().values() for text in texts]
+        talk = _TALK if self.session.game.table else ()
         return [
             text
-            for text in (*_COMMANDS, *(_TALK if self.session.press else ()), *dict.fromkeys(texts))
+            for text in (*_COMMANDS, *talk, *dict.fromkeys(texts))
             if text.upper().startswith(begun.upper())
         ]
 

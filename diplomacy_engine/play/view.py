@@ -146,6 +146,7 @@ def game_view(session: PlaySession, viewer: Viewer, phase: str | None = None) ->
     """Return all that a viewer is shown of a phase, by its name; None: of the position now."""
     with session.lock:
         game, seats, you = session.game, session.now.seats, viewer.power
+        years = game.rules.max_years
         phases = [(phase["name"], phase["state"]["centers"]) for phase in game.history]
         phases.append((game.phase, game.centers))
         names = [name for name, _ in phases]
@@ -168,7 +169,7 @@ def game_view(session: PlaySession, viewer: Viewer, phase: str | None = None) ->
             "can_concede": session.now.can_concede(you),
             "teams": game.map.teams.text,
             "victory": int(game.map.board.victory_centers),
-            "last_year": game.max_years and int(game.map.board.first_year) + game.max_years - 1,
+            "last_year": years and int(game.map.board.first_year) + years - 1,
             "powers": [_power_view(session, viewer, shown, power) for power in game.powers],
             "chart": centers_svg(drawing_of(game.map), phases),
             "sides": CHART,
@@ -192,8 +193,8 @@ def game_view(session: PlaySession, viewer: Viewer, phase: str | None = None) ->
             "trouble": session.trouble if viewer.host or not session.trouble else TROUBLE,
             "talk": None,
         }
-        if session.press is not None and seats is not None and not game.is_over:
-            view["talk"] = talk_view(game, you, session.press.open_press, session.now.reasons)
+        if game.table is not None and seats is not None and not game.is_over:
+            view["talk"] = talk_view(game, you, session.now.reasons)
         if viewer.host:
             guests = session.now.powers_of(GUEST)
             view |= {
@@ -216,20 +217,20 @@ def votes_view(game: Game, power: str | None) -> dict | None:
 
     Who has voted, nobody is shown before the phase is over.
     """
-    if not game.draw_votes or game.is_over:
+    if not game.rules.draw_votes or game.is_over:
         return None
     votes = game.votes
     return {"mine": power in votes, "given": len(votes), "needed": len(game.alive)}
 
 
 def settings_view(session: PlaySession) -> dict:
-    record = session.record
+    rules = session.game.rules
     return {
-        "draws_after": record.draws_after,
-        "press": record.press and record.press.protocol,
-        "binding": record.press is None or record.press.binding,
+        "draws_after": rules.draws_after,
+        "press": rules.press,
+        "binding": rules.binding,
         "hints": session.allows_hints,
-        "seed": record.seed,
+        "seed": session.record.seed,
         "begins": int(session.game.phase[1:-1]) if not session.game.is_over else None,
     }
 
@@ -365,18 +366,19 @@ def outlook_view(session: PlaySession, viewer: Viewer, step: int, orders: list[l
     return {"outlooks": outlooks and [one._asdict() for one in outlooks]}
 
 
-def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[int, str]) -> dict:
-    mine = [] if power is None else game.said(power)
+def talk_view(game: Game, power: str | None, reasons: Mapping[int, str]) -> dict:
+    mine, press = [] if power is None else game.said(power), game.table
+    offers = press.protocol == "offers"
     moving = phase_kind(game.phase) == "movement"
     alive = game.alive
     talks = moving and power in alive
     sent = sum(game.powers[offer.sender] == power for offer in mine)
-    peace, lists = game.peace(), _lists(game) if talks and game.press == "offers" else {}
+    peace, lists = game.peace(), _lists(game) if talks and offers else {}
     return {
-        "protocol": game.press,
-        "binding": game.table.binding,
+        "protocol": press.protocol,
+        "binding": press.binding,
         "open": talks,  # to the power
-        "left": max(0, game.table.rounds - sent) if game.press == "offers" else None,
+        "left": max(0, press.rounds - sent) if offers else None,
         "offers": [
             offer_view(game, offer, number, power) | {"reason": reasons.get(offer.number, "")}
             for number, offer in enumerate(mine, 1)
@@ -395,7 +397,7 @@ def talk_view(game: Game, power: str | None, open_press: bool, reasons: Mapping[
             for name in game.powers
             if talks and name != power and name in alive
         ],
-        "peace": peace if open_press else [pair for pair in peace if power in pair],
+        "peace": peace if press.open_press else [pair for pair in peace if power in pair],
     }
 
 

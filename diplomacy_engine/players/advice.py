@@ -181,7 +181,7 @@ def _show_past(game: Game, player: Player) -> None:
         past = None
         for phase in game.history:
             if past is None:
-                past = Game.from_state(game.map, phase["state"], game.max_years)
+                past = Game.from_state(game.rules, phase["state"])
             player.watch(past.vector_game, row)
             for power, texts in phase["orders"].items():
                 past.submit(power, texts or [], strict=False)
@@ -299,7 +299,8 @@ def agrees(game: Game, receiver: str, number: int, player: Player, seed: int) ->
     """Tell whether a player agrees to an offer it got, whether or not it can be confirmed; to none
     for a later phase, which it cannot value."""
     offers = _offer(game, receiver, number)
-    if not (isinstance(player, Negotiator) and game.units[receiver] and game.press == "offers"):
+    answers = isinstance(player, Negotiator) and game.units[receiver]
+    if not answers or game.rules.press != "offers":
         return False
     if game.said()[number - 1].phase:
         return False

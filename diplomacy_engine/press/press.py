@@ -3,17 +3,16 @@ know nothing of this; what a phase agreed upon is gone as soon as they are in an
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import new_arrays, shaped
 from .._copies import copied_object
-from .._suggest import did_you_mean, quoted
 from ..constants import CONVOY, NONE, RUNNING, Phase
-from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled, join_decisions
 from ..games.vector_game import VectorGame
+from ..rules.game_rules import GameRules
 from ..rules.state import in_movement, is_alive
 from . import binding as kernels
 from .deals import (
@@ -31,16 +30,7 @@ from .deals import (
     province_words,
 )
 
-PROTOCOLS = ("mutual", "offers", "propose-choose")
-MOST_ROUNDS = 4
 PEACE_ALONE = ((Clause.PEACE, Side.BOTH, NONE, NONE),)  # the clauses of an offer of peace
-
-
-class PressRules(NamedTuple):
-    protocol: str = "mutual"
-    rounds: int = 1
-    binding: bool = True
-    open_press: bool = False
 
 
 class LaterDeal(NamedTuple):
@@ -79,10 +69,11 @@ class PressView(NamedTuple):
 
 
 class Press:
-    """The talk of E games, which are not changed.
+    """The talk of E games, which are not changed, by their rules, or by fields of GameRules given
+    here.
 
-    `protocol`: `mutual`, peace between two powers that both want it; `offers`, in each of `rounds`
-    a power may send one offer to one other power, which says yes or no; `propose-choose`, it may
+    Their `press` is `mutual`, peace between two powers that both want it; `offers`, in each round a
+    power may send one offer to one other power, which says yes or no; or `propose-choose`, it may
     send one to each other, and each side of a pair picks one of the pair's two offers, or none:
     what both pick is a deal (Kramar et al. 2022). Unless `binding`, broken deals are only counted;
     with `open_press` everybody sees who has peace with whom.
@@ -91,21 +82,15 @@ class Press:
     def __init__(
         self,
         games: VectorGame,
-        protocol: str = "mutual",
-        rounds: int = 1,
-        binding: bool = True,
-        open_press: bool = False,
+        press: str | None = None,
+        press_rounds: int = 1,
+        **options: Any,
     ):
-        if protocol not in PROTOCOLS:
-            hint = did_you_mean(str(protocol), PROTOCOLS)
-            raise UserError(
-                f"press must be one of {', '.join(PROTOCOLS)}, not {quoted(protocol)}{hint}"
-            )
-        most = 1 if protocol == "mutual" else MOST_ROUNDS  # wishes are not answered
-        if type(rounds) is not int or not 1 <= rounds <= most:
-            raise UserError(f"{protocol} press has 1 to {most} rounds, not {quoted(rounds)}")
-        self.games, self.protocol, self.rounds = games, protocol, rounds
-        self.binding, self.open_press = binding, open_press
+        rules = games.rules
+        if press is not None:
+            rules = GameRules(games.map, press=press, press_rounds=press_rounds, **options)
+        self.games = games
+        self.protocol, self.rounds, self.binding, self.open_press = rules.talk
         self.log: list[tuple[Offers, np.ndarray, Words]] | None = None
         self.logged = 0
         count = games.num_games

@@ -102,19 +102,19 @@ def _moment(file: Path) -> str:
 
 
 def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
-    game_id, found_map, phases, ending = read_saved_game(saved, game_map)
-    frames, passed, given_up = [], {}, set()
-    games = VectorGame(found_map, 1, threads=1, auto_reset=False)
+    game_id, rules, phases, ending = read_saved_game(saved, game_map)
+    frames, passed, given_up, played_on = [], {}, set(), rules.map
+    games = VectorGame(rules, 1, threads=1, auto_reset=False)
     for phase in phases:
         try:
-            positions.load_state(games, phase["state"], *ending[1:] if phase is phases[-1] else ())
+            positions.load_state(games, phase["state"], *ending if phase is phases[-1] else ())
         except UserError as error:
             which = named_map(saved, game_map)
             raise UserError(f"phase {phase['name']:.20}: {error}{which}") from error
         units, dislodged = positions.standing_units(games), positions.retreat_places(games)
         for power, texts in units.items():
             passed.update(dict.fromkeys(map(province_of, texts), power))
-        orders = {power: phase["orders"].get(power) for power in found_map.powers}
+        orders = {power: phase["orders"].get(power) for power in played_on.powers}
         words = result_words(phase["results"])
         scene = Scene(
             phase["name"],
@@ -125,23 +125,23 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             played_orders(games, orders, words)[0],
             words,
         )
-        thoughts = _thoughts(found_map, phase.get("thoughts"))
+        thoughts = _thoughts(played_on, phase.get("thoughts"))
         talk = [
             (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
             for m in phase["messages"]
         ]
-        talk += [(power, other, BREAKS) for power, other in read_broken(phase, found_map)]
-        declared = [(power, "", VOTES) for power in read_votes(phase, found_map)]
+        talk += [(power, other, BREAKS) for power, other in read_broken(phase, played_on)]
+        declared = [(power, "", VOTES) for power in read_votes(phase, played_on)]
         for power in ending.conceded:
             if power not in given_up and in_disorder(phase["state"], power):
                 given_up.add(power)
                 declared.append((power, "", CONCEDES))
         frames.append(Frame(scene, thoughts, talk, declared))
-    players, won = _players(saved, found_map), positions.winners(games)
-    ranks = figure_values(games.outcomes(), found_map.board.victory_centers)["rank"][0].tolist()
+    players, won = _players(saved, played_on), positions.winners(games)
+    ranks = figure_values(games.outcomes(), played_on.board.victory_centers)["rank"][0].tolist()
     result = positions.result_text(games, lambda power: named(power, players))
     result = result or f"not over, in {phase_title(frames[-1].scene.phase)}"
-    return Replay(game_id, found_map, frames, players, won, ranks, result)
+    return Replay(game_id, played_on, frames, players, won, ranks, result)
 
 
 def named(power: str, players: Mapping[str, str]) -> str:

@@ -203,10 +203,10 @@ class Map:
         most = len(self.board.center_province)
         if victory_centers and not teams.text:
             raise UserError("a team's victory needs teams of several powers")
-        if not 0 <= victory_centers <= most:
+        if type(victory_centers) is not int or not 0 <= victory_centers <= most:
             raise UserError(
                 f"a team's victory takes 1 to {most} centers on map {self.name}, "
-                f"not {victory_centers}"
+                f"not {quoted(victory_centers)}"
             )
         if not teams.text and not self.teams.text:
             return self

@@ -1,8 +1,9 @@
 """One game in texts: `Game`, one row of a VectorGame, for people, tests and viewers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,12 +30,13 @@ from ..pictures.board import scene_of, scene_svg
 from ..pictures.drawing import drawing_of
 from ..press.daide import ClauseRow, Terms, is_daide, offer_text
 from ..press.deals import Clause, Side
-from ..press.press import MOST_ROUNDS, Press, PressRules
+from ..press.press import Press
 from ..rules import notation
-from ..rules.map import Map, load_map
+from ..rules.game_rules import GameRules
+from ..rules.map import Map
 from ..rules.phases import end_by_victory
 from ..rules.state import GameState
-from ..scoring.outcomes import check_year_limit, figure_values
+from ..scoring.outcomes import figure_values
 from . import position as positions
 from . import saved_game as saved_games
 from .causes import played_orders, result_words
@@ -69,17 +71,12 @@ class Game:
     """One game of a map, in which powers may make deals before they order.
 
     Args:
-        game_map: `standard`, `small`, `three`, a path to a map file, or a Map.
-        max_years: game years after which the game ends in a draw; None for no limit.
-        press: None, or who makes deals as in docs/press.md: `mutual`, `offers`, `propose-choose`.
-        press_rounds: how many offers a power may send in a phase; with `propose-choose`, to each
-            other power.
-        binding: whether orders that break a deal cannot be given. Else the history tells under
-            `broken` with whom a power broke a deal, and saved games keep that they could.
-        draw_votes: whether powers may vote for a draw, see `vote`.
+        game_map: `standard`, `small`, `three`, a path to a map file, a Map, or GameRules.
+        rules: fields of GameRules, such as `max_years=10`, `press="offers"` or `draw_votes=True`.
+            Without `binding` the history tells under `broken` with whom a power broke a deal.
 
     Attributes:
-        map, draw_votes: the Map, and whether there are votes.
+        map: the Map.
         id: a text that names the game in saved games.
         messages: what was said in this phase so far, as in a saved game.
 
@@ -93,29 +90,19 @@ class Game:
 
     def __init__(
         self,
-        game_map: str | Path | Map = "standard",
-        max_years: int | None = None,
-        press: str | None = None,
-        press_rounds: int | None = None,
-        binding: bool = True,
-        draw_votes: bool = False,
+        game_map: str | Path | Map | GameRules = "standard",
+        **rules: Any,
     ):
         """See the class for the arguments."""
-        self.map = load_map(game_map)
-        self.max_years, self.draw_votes = max_years, draw_votes
+        base = game_map if isinstance(game_map, GameRules) else GameRules(game_map)
+        base = replace(base, **rules) if rules else base
+        self._games = VectorGame(base, 1, threads=1, auto_reset=False)
+        self.map = self._games.map
         self.id = "game"
         self._history: tuple[dict | _Played, ...] = ()
         self.messages: list[dict] = []
-        self._games = VectorGame(self.map, 1, max_years=max_years or 0, threads=1, auto_reset=False)
-        self._talk_by(press, press_rounds, binding)
+        self._talk = GameTalk(self._games)
         self._begin_phase()
-
-    def _talk_by(self, press: str | None, press_rounds: int | None, binding: bool) -> None:
-        self.binding, rules = binding, None
-        if press is not None:
-            rounds = MOST_ROUNDS if press == "offers" else 1  # of propose-choose, as of commands
-            rules = PressRules(press, rounds if press_rounds is None else press_rounds, binding)
-        self._talk = GameTalk(self._games, rules)
 
     def _begin_phase(self) -> None:
         # power -> (text, legal order numbers it may mean, none if it is void)
@@ -134,6 +121,11 @@ class Game:
     @history.setter
     def history(self, phases: Sequence[dict]) -> None:
         self._history = tuple(phases)
+
+    @property
+    def rules(self) -> GameRules:
+        """All rules of the game."""
+        return self._games.rules
 
     @property
     def phase(self) -> str:
@@ -293,7 +285,7 @@ class Game:
         conceded; it has voted so already in this phase, or has no vote to take back.
         """
         name = self._contender(power, "vote")
-        if not self.draw_votes:
+        if not self.rules.draw_votes:
             raise UserError("there are no votes for a draw in this game: it needs draw_votes=True")
         if draw == (name in self.votes):
             has = "has already" if draw else "has not"
@@ -344,11 +336,6 @@ class Game:
         names = {"sender": sender, "recipient": recipient, "time_sent": sent}  # no clock: repeats
         self.messages.append(names | {"phase": self.phase, "message": message})
         return self.messages[-1]
-
-    @property
-    def press(self) -> str | None:
-        """How powers talk, such as `mutual`; None if they make no deals."""
-        return self._talk.rules and self._talk.rules.protocol
 
     @property
     def table(self) -> Press | None:
@@ -473,7 +460,7 @@ class Game:
         """Agree to an offer, which binds all sides once all have. UserError, and nothing has been
         changed, if it is no open offer to that power, or other deals stand against it."""
         offer = self._talk.open_offer(self.map.power_number(power), number)
-        if self.press == "mutual":
+        if self.rules.press == "mutual":
             self.offer(power, self.map.powers[offer.sender], peace=True)
             return
         receiver = self.map.power_number(power)
@@ -515,26 +502,39 @@ class Game:
         """Return province -> the deals that take orders from the power's unit there."""
         return self._talk.bindings(self.map.power_number(power))
 
-    def take_up_talk(
-        self, press: str, press_rounds: int | None = None, binding: bool = True, strict: bool = True
+    def change_rules(
+        self, rules: GameRules | None = None, strict: bool = True, **changes: Any
     ) -> None:
-        """Let powers talk from here on; the messages so far are read back to deals.
+        """Go on by other rules of the same map, or with other fields of them; where powers talk in
+        another way, see `take_up_talk`. UserError, and nothing has been changed."""
+        rules = replace(rules or self.rules, **changes)
+        if rules.map != self.map:
+            raise UserError("the map of a game cannot change")
+        before, self._games.rules = self.rules, rules
+        if rules.talk != before.talk:
+            try:
+                self.take_up_talk(strict)
+            except UserError:
+                self._games.rules = before
+                raise
 
-        The rest is as for Game. Messages that are no offers and answers here have no effect; with
-        `strict`, UserError.
-        """
-        self._talk_by(press, press_rounds, binding)
-        for phase in self.history:
-            self._talk.recall(phase["messages"])
-        self._talk.hold_due()
-        for number, message in enumerate(self.messages, 1):
+    def take_up_talk(self, strict: bool = True) -> None:
+        """Read deals back from the messages so far. Those that are no offers and answers here have
+        no effect; with `strict`, UserError."""
+        talk = GameTalk(self._games)
+        for phase in self.history if talk.press else ():
+            talk.recall(phase["messages"])
+        if talk.press:
+            talk.hold_due()
+        for number, message in enumerate(self.messages if talk.press else (), 1):
             if is_daide(message["message"]):
                 try:
-                    self._talk.read(message)
+                    talk.read(message)
                 except UserError as error:
                     if strict:
                         text = f"message {number} of {self.phase}: {error}"
                         raise UserError(text) from None
+        self._talk = talk
 
     @property
     def vector_game(self) -> VectorGame:
@@ -833,13 +833,13 @@ class Game:
     @classmethod
     def from_state(
         cls,
-        game_map: str | Path | Map,
+        game_map: str | Path | Map | GameRules,
         state: Mapping,
-        max_years: int | None = None,
         agreed: bool = False,
         conceded: Sequence[str] = (),
+        **rules: Any,
     ) -> "Game":
-        """Return a game that goes on from a state dictionary.
+        """Return a game that goes on from a state dictionary; the rest is as for Game.
 
         `state` must have `name` (the phase) and `units`. `centers` and `retreats` may be left out;
         so may `last_orders`, power -> texts of the last movement phase, and `last_results`,
@@ -848,7 +848,7 @@ class Game:
         `conceded` are powers that have given up. UserError if the state is impossible, with what
         and where.
         """
-        game = cls(game_map, max_years)
+        game = cls(game_map, **rules)
         positions.load_state(game._games, state, agreed, conceded)
         return game
 
@@ -876,65 +876,60 @@ class Game:
 
     @classmethod
     def from_position(
-        cls, position: str, game_map: str | Path | Map | None = None, max_years: int | None = None
+        cls, position: str, game_map: str | Path | Map | GameRules | None = None, **rules: Any
     ) -> "Game":
         """Return a game that goes on from a line of `to_position`; `game_map` None is the map named
-        in it. UserError if the line cannot be read, or the position is impossible."""
+        in it, the rest is as for Game. UserError if the line cannot be read, or the position is
+        impossible."""
         name, state = positions.parse_position_line(position)
-        return cls.from_state(game_map or name, state, max_years)
+        return cls.from_state(game_map or name, state, **rules)
 
     def to_saved_game(self) -> dict:
-        """Return the whole game in the format of the `diplomacy` package, with its `winners`; where
-        deals can be broken, with a `binding` of ours."""
+        """Return the whole game in the format of the `diplomacy` package, with its `winners` and,
+        in keys of ours, those of its `rules` that are off their default."""
         # None: nothing was submitted yet.
         pending = {power: self.orders.get(power) for power in self.map.powers}
         phases = [*self.history, self._record(pending).as_saved()]
-        ending = saved_games.Ending(self.draw_votes, self.is_agreed, tuple(self.conceded))
+        ending = saved_games.Ending(self.is_agreed, tuple(self.conceded))
         own_end = self.is_draw or bool(self.is_over and self.conceded)
-        silent = self.press is None and not any(phase["messages"] for phase in phases)
-        saved = saved_games.saved_game_dictionary(self.id, self.map, phases, silent, own_end)
-        own = {"winners": self.winners} | ({} if self.binding else {"binding": False})
-        return saved | ending.notes() | own
+        silent = self.table is None and not any(phase["messages"] for phase in phases)
+        saved = saved_games.saved_game_dictionary(self.id, self.rules, phases, silent, own_end)
+        return saved | ending.notes() | {"winners": self.winners}
 
     @classmethod
     def from_saved_game(
         cls,
         saved: Mapping,
-        game_map: str | Path | Map | None = None,
-        max_years: int | None = None,
-        press: str | None = None,
-        press_rounds: int | None = None,
-        binding: bool | None = None,
+        game_map: str | Path | Map | GameRules | None = None,
+        **changes: Any,
     ) -> "Game":
         """Return the game of a saved game, to be read or played on from its last phase.
 
         Args:
-            game_map: None for the map that it names.
-            max_years, press, press_rounds: as for Game; the format does not store them. With
-                press the deals of the last phase are taken up.
-            binding: as for Game; None: as the saved game says.
+            game_map: None for the map that it names; GameRules take the place of all that it says.
+            changes: fields of GameRules that are not as it says.
 
         UserError: it is no saved game, its last position is impossible, or that of its last
-        movement phase, or (with press) what was said in its last phase are no offers and answers.
+        movement phase, or (with `press` here) what was said in its last phase are no offers and
+        answers.
         """
-        game_id, found_map, phases, ending = saved_games.read_saved_game(saved, game_map)
-        game = cls.from_state(found_map, phases[-1]["state"], max_years, *ending[1:])
+        game_id, rules, phases, ending = saved_games.read_saved_game(saved, game_map)
+        game = cls.from_state(rules, phases[-1]["state"], *ending, **changes)
         game.id, game.history = game_id, phases[:-1]
         last = game.history[-1]["name"] if game.is_over and game.history else ""
         if phase_kind(last):  # the state of its end does not tell the year
             game._games.state.year[0] = parse_phase(last)[0]
-        game.draw_votes = ending.draw_votes
-        for power in saved_games.read_votes(phases[-1], game.map):
-            game.vote(power)
+        other_rules = isinstance(game_map, GameRules) or "draw_votes" in changes
+        if game.rules.draw_votes or not other_rules:
+            for power in saved_games.read_votes(phases[-1], game.map):
+                game.vote(power)
         if "last_orders" not in phases[-1]["state"]:
             game.take_up_last_movement()
         game.messages = phases[-1]["messages"]
         for power, orders in phases[-1]["orders"].items():
             if orders is not None and not game.is_over:
                 game.submit(power, orders, strict=False)
-        game.binding = saved.get("binding") is not False if binding is None else binding
-        if press is not None:
-            game.take_up_talk(press, press_rounds, game.binding)
+        game.take_up_talk(strict="press" in changes)
         return game
 
     def take_up_last_movement(self) -> None:
@@ -957,14 +952,13 @@ class Game:
             getattr(self._games.state, key)[0] = getattr(earlier._games.state, key)[0]
         positions.forbid_retreats(self._games)
 
-    def figures(self, year_limit: str = "draw") -> dict[str, dict[str, float]]:
-        """Return power -> figure of scoring/outcomes.py -> value, of a finished game (else
-        UserError); `year_limit` is as for `evaluate_player`."""
+    def figures(self) -> dict[str, dict[str, float]]:
+        """Return power -> figure of scoring/outcomes.py -> value, of a finished game, else
+        UserError."""
         if not self.is_over:
             raise UserError(f"the game is not over yet, it is in {self.phase}")
-        check_year_limit(year_limit)
-        centers = self.map.board.victory_centers
-        values = figure_values(self._games.outcomes(), centers, year_limit)
+        centers, limit = self.map.board.victory_centers, self.rules.year_limit
+        values = figure_values(self._games.outcomes(), centers, limit)
         return {
             power: {name: float(value[0, number]) for name, value in values.items()}
             for number, power in enumerate(self.map.powers)
@@ -973,7 +967,7 @@ class Game:
     @classmethod
     def from_row(cls, games: VectorGame, row: int) -> "Game":
         """Return a copy of one row of a VectorGame; its history begins here."""
-        game = cls(games.map, games.max_years or None)
+        game = cls(games.rules)
         for mine, theirs in zip(game._games.state, games.state):
             mine[0] = theirs[row]
         return game

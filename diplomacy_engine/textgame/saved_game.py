@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
+from msgspec.structs import astuple
 
 from .._files import open_file
 from ..constants import COMPLETED, canonical_phase, parse_phase, phase_kind
 from ..errors import UserError
 from ..records import convert, parse_json
-from ..rules.map import MAP_NAMES, Map, load_map
+from ..rules.game_rules import GameRules
+from ..rules.map import Map
 from ..rules.notation import unit_of
 
 RULES = ["POWER_CHOICE"]  # and NO_PRESS where nobody says anything
@@ -63,37 +65,24 @@ class _SavedGame(Struct):
 
     map: str
     phases: Annotated[list[_Phase], Meta(min_length=1, max_length=MOST_PHASES)]
-    map_facts: dict | None = None  # of a map that is not included
     id: str | int = ""
-    teams: str | None = None
-    team_victory: int = 0
-    draw_votes: bool | dict = False
     draw_agreed: bool = False
     conceded: list[str] = []
 
 
 def saved_game_dictionary(
-    game_id: str, game_map: Map, phases: list[dict], silent: bool, own_end: bool
+    game_id: str, rules: GameRules, phases: list[dict], silent: bool, own_end: bool
 ) -> dict:
     """Return the saved game of some phases, the last not yet adjudicated. In a `silent` one nobody
     said anything; with `own_end` it ended as none does in the package's replay: at a year limit, by
-    agreement or concession. The package has no waives; ours are `teams`, `team_victory` and
-    `map_facts`, the content of a map of one's own."""
-    teams = game_map.teams
-    rules = [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])]
-    own = game_map.name not in MAP_NAMES or load_map(game_map.name).hash != game_map.hash
+    agreement or concession. The package has no waives, and passes over notes of ours."""
     played = [phase | {"orders": _without_waives(phase)} for phase in phases[:-1]]
-    saved = {
+    return {
         "id": game_id,
-        "map": game_map.name,
-        "rules": rules,
-        "phases": _with_influence(game_map.powers, [*played, phases[-1]]),
-    }
-    if own:  # so that it can be read where that file is not
-        saved["map_facts"] = game_map.facts
-    if teams.text:  # notes that other programs pass over
-        saved |= {"teams": teams.text, "team_victory": teams.victory_centers}
-    return saved
+        "map": rules.map.name,
+        "rules": [*([NO_PRESS] if silent else []), *RULES, *([OWN_END] if own_end else [])],
+        "phases": _with_influence(rules.map.powers, [*played, phases[-1]]),
+    } | rules.to_json()
 
 
 def _without_waives(phase: Mapping) -> dict:
@@ -126,13 +115,11 @@ def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
 class Ending(NamedTuple):
     """What a saved game says of draws and concessions, in keys of ours."""
 
-    draw_votes: bool = False  # whether powers may vote for a draw
-    draw_agreed: bool = False  # whether the game ended in one
+    draw_agreed: bool = False  # whether the game ended in a draw for which all voted
     conceded: tuple[str, ...] = ()  # powers
 
     def notes(self) -> dict:
-        notes = {"draw_votes": self.draw_votes, "draw_agreed": self.draw_agreed}
-        notes |= {"conceded": list(self.conceded)}
+        notes = {"draw_agreed": self.draw_agreed, "conceded": list(self.conceded)}
         return {key: value for key, value in notes.items() if value}
 
 
@@ -148,8 +135,8 @@ def victors(game_map: Map, state: Mapping) -> list[str]:
 
 
 def read_saved_game(
-    saved: Mapping, game_map: Map | str | None
-) -> tuple[str, Map, list[dict], Ending]:
+    saved: Mapping, game_map: Map | GameRules | str | None
+) -> tuple[str, GameRules, list[dict], Ending]:
     source = "the saved game"
     if isinstance(saved, Mapping) and isinstance(saved.get("phases"), list):
         saved = {**saved, "phases": [_with_lists(phase) for phase in saved["phases"]]}
@@ -167,27 +154,48 @@ def read_saved_game(
         wrong.append(f"phases: messages of more than {MOST_SAID:,} characters")
     if wrong:
         raise UserError(f"{source}: {wrong[0]}")
-    if game_map is None and game.map_facts is not None:
-        found_map = Map(game.map_facts, "of the saved game")
-    else:
-        found_map = load_map(game_map or game.map)
-    if not found_map.teams.text and game.teams is not None:
-        found_map = found_map.with_teams(game.teams, game.team_victory)
-    phases = []
+    notes = _rules_of_play(saved, source) | dict(saved)
+    if isinstance(saved.get("draw_votes"), Mapping):  # in the form that the package publishes
+        notes["draw_votes"] = bool(saved["draw_votes"])
+    rules = GameRules.from_json(notes, game_map, source)
+    played_on, phases = rules.map, []
     for (_, name), phase in zip(names, saved["phases"]):
         state = _named(phase["state"])
         try:
-            orders = _by_power(found_map, phase["orders"])
-            state |= {"units": _by_power(found_map, state["units"])}
+            orders = _by_power(played_on, phase["orders"])
+            state |= {"units": _by_power(played_on, state["units"])}
         except UserError as error:
             which = named_map(saved, game_map)
             raise UserError(f"{source}: {name}: {error}{which}") from None
         spoken = phase.get("messages", ())
         messages = [dict(one) | {"phase": canonical_phase(one["phase"])} for one in spoken]
         phases.append(_named(phase) | {"state": state, "orders": orders, "messages": messages})
-    conceded = _powers(found_map, game.conceded)
-    ending = Ending(bool(game.draw_votes), game.draw_agreed, conceded)
-    return str(game.id), found_map, phases, ending
+    conceded = _powers(played_on, game.conceded)
+    return str(game.id), rules, phases, Ending(game.draw_agreed, conceded)
+
+
+class _Press(Struct):
+    protocol: str = "mutual"
+    rounds: int = 1
+    binding: bool = True
+    open_press: bool = False
+
+
+class _Play(Struct):
+    max_years: int | None = None
+    draws_after: int | None = None
+    press: _Press | None = None
+
+
+def _rules_of_play(saved: Mapping, source: str) -> dict:
+    """Return the rules of a game that people played before version 0.6, which were in its key
+    `play`."""
+    if not isinstance(saved.get("play"), Mapping) or saved["play"].get("format") != 1:
+        return {}
+    play = convert(_Play, saved["play"], source)
+    rules = {"max_years": play.max_years, "draws_after": play.draws_after}
+    names = "press", "press_rounds", "binding", "open_press"
+    return rules if play.press is None else rules | dict(zip(names, astuple(play.press)))
 
 
 def _with_lists(phase: object) -> object:

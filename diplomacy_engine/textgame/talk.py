@@ -23,7 +23,7 @@ from ..press.daide import (
     read_message,
 )
 from ..press.deals import Clause, OfferResult, Side, make_offers
-from ..press.press import LaterDeal, Press, PressRules, phase_number
+from ..press.press import LaterDeal, Press, phase_number
 from ..rules.notation import read_place
 from .position import current_phase
 
@@ -72,11 +72,11 @@ class Offer(NamedTuple):
 
 class GameTalk:
     """What powers, all by their numbers, say to each other in the game of a VectorGame of one.
-    Without `rules` they make no deals, and nothing binds them."""
+    Where its rules have no press they make no deals, and nothing binds them."""
 
-    def __init__(self, games: VectorGame, rules: PressRules | None = None):
-        self.games, self.rules = games, rules
-        self.press = None if rules is None else Press(games, *rules)
+    def __init__(self, games: VectorGame):
+        self.games = games
+        self.press = None if games.rules.press is None else Press(games)
         self.offers: list[Offer] = []  # of this phase, by number
 
     def begin_phase(self) -> None:

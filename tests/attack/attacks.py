@@ -52,10 +52,10 @@ from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.play.file import HOST, PLAYER, read_session
 from diplomacy_engine.play.server import ACTIONS, PAGES, READS, TOKEN_HEADER, WAITING
 from diplomacy_engine.players.population import read_population, read_weights
-from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.records import convert
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import load_replays
+from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.rules.notation import read_order, read_unit
 from diplomacy_engine.textgame.imports.games import read_games, replayed
 from diplomacy_engine.textgame.imports.webdiplomacy import history_phases, read_variant
@@ -138,7 +138,7 @@ def states(folder: Path) -> Iterator[Try]:
     def one(rng: random.Random) -> str:
         game = rng.choice(positions())
         state = mutated(rng, game.to_state(), PARTS)
-        found = tried(lambda: Game.from_state(game.map, state, 9))
+        found = tried(lambda: Game.from_state(game.map, state, max_years=9))
         if found is not None:
             check_board(found, state)
             assert Game.from_state(found.map, found.to_state()).to_state() == found.to_state()
@@ -223,11 +223,11 @@ def saved_games(folder: Path) -> Iterator[Try]:
     for seed, game in enumerate(
         (Game("small", press="offers"), Game("three", draw_votes=True), Game("standard"))
     ):
-        if game.press is not None:
+        if game.table is not None:
             game.offer("ENGLAND", "RUSSIA", peace=True)
             game.send("RUSSIA", "GLOBAL", "<b>hello</b>")
         play_randomly(game, random.Random(seed), 3)
-        if game.draw_votes:
+        if game.rules.draw_votes:
             game.concede("ITALY")
             game.vote("RUSSIA")
             games.append(game.to_saved_game())
@@ -265,7 +265,7 @@ def sessions(folder: Path) -> Iterator[Try]:
     """`play --resume` of a changed file: nothing is asked, run, or written elsewhere."""
     load_pytorch()
     kept, file = folder / "kept.jsonl", folder / "game.jsonl"
-    seated(kept, game=Game("small", max_years=2, draw_votes=True), draws_after=1901)
+    seated(kept, game=Game("small", max_years=2, draws_after=1901))
     saved = json.loads(kept.read_text())
     (folder / "settings.toml").write_text(
         'model = "m"\nbase_url = "http://10.255.255.1/v1"\nlog = "log.jsonl"\n'
@@ -368,10 +368,9 @@ def requests(folder: Path) -> Iterator[Try]:
     """Requests to the play server, their bytes changed or their JSON; it answers and gives away
     nothing: no token, no order of another power, and no talk of others."""
     game = Game("three", max_years=5, press="offers", press_rounds=4)
-    rules = PressRules("offers", 4)
     secret_path = folder / "a-folder-of-the-host"
     secret_path.mkdir()
-    session = seated(secret_path / "g.jsonl", "hgg", game, press=rules)
+    session = seated(secret_path / "g.jsonl", "hgg", game)
     host = session.viewer(session.tokens[HOST])
     with session.lock:
         session.submit(
@@ -441,9 +440,9 @@ def answers_of_servers(folder: Path) -> Iterator[Try]:
         server.game = game
         server.game.send("ENGLAND", "FRANCE", "PRP ( PCE ( ENG FRA ) )")
         data = server.data("FRANCE")
-    seats = DiplomacySeats(Wire(server.address), standard, "g", {})
+    seats = DiplomacySeats(Wire(server.address), GameRules(standard), "g", {})
     with Site("a board") as site:
-        seat = WebdipSeat(webdip_site.Site(site.url, "key-2"), 5, None, standard)
+        seat = WebdipSeat(webdip_site.Site(site.url, "key-2"), 5, None, GameRules(standard))
         (position,) = seat.positions()
         board = site.mark()["board"]
     past = next(row["answer"] for row in site.rows if "/history.json" in row["request"])

@@ -20,7 +20,7 @@ from diplomacy_engine import Game, Map, VectorGame, load_map, make_bot
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.extras.programs.lines import positions_of
 from diplomacy_engine.games.vector_game import StepResult
-from diplomacy_engine.matches.match import MatchSettings
+from diplomacy_engine.matches.match import match_settings
 from diplomacy_engine.matches.tournament import Tournament
 from diplomacy_engine.play.review import outlook
 from diplomacy_engine.replays.page import page
@@ -121,8 +121,8 @@ def finished(rng: random.Random) -> tuple[Finished, str]:
         if ending(Game.from_state(game_map, state), set(), True, False, False) is None:
             break
     years, conceded = rng.choice([1, 2, 3]), set()
-    game = Game.from_state(game_map, state, years)
-    game.draw_votes, twin = True, game.vector_game.spare(1)
+    game = Game.from_state(game_map, state, max_years=years, draw_votes=True)
+    twin = game.vector_game.spare(1)
     twin.copy_from(game.vector_game, [0], [0])
     eager, tired = rng.choice([0.3, 0.9]), rng.choice([0, 0.1, 0.3])
     while True:
@@ -234,7 +234,7 @@ def a_state(done: Finished) -> Verdicts:
 
 @reader
 def a_saved_game(done: Finished) -> Verdicts:
-    again = Game.from_saved_game(done.saved, max_years=done.game.max_years)
+    again = Game.from_saved_game(done.saved)
     for name in ("is_agreed", "is_conceded", "conceded", "result"):
         assert getattr(again, name) == getattr(done.game, name), name
     assert again.figures() == done.game.figures()
@@ -272,7 +272,7 @@ def rewards_of_environments(done: Finished) -> Verdicts:
 def a_tournament(done: Finished) -> Verdicts:
     game_map, sides_of = done.game.map, done.game.map.teams.of_power
     names = tuple(f"player {n}" for n in range(sides_of.max() + 1))
-    match = MatchSettings(game_map, max_years=3)
+    match = match_settings(game_map, max_years=3)
     parts = np.zeros(1, np.int64), sides_of[None], done.twin.outcomes(), {}
     report = Tournament(match, names, (False,) * len(names), *parts)
     rows = report.rows(report.figures()[1])

@@ -21,11 +21,11 @@ from diplomacy_engine.textgame.imports.games import read_games
 
 def reloaded(game: Game) -> Game:
     saved = json.loads(json.dumps(game.to_saved_game()))
-    return type(game).from_saved_game(saved, game.map, game.max_years)
+    return type(game).from_saved_game(saved, game.map)
 
 
 def with_votes(game: Game, *powers: str) -> Game:
-    game.draw_votes = True
+    game.change_rules(draw_votes=True)
     for power in powers:
         game.vote(power)
     return game
@@ -91,7 +91,7 @@ def test_who_cannot_vote():
 
 
 def test_without_votes_a_game_is_as_before():
-    games = [Game("small", 3), Game("small", 3, draw_votes=True)]
+    games = [Game("small", max_years=3, draw_votes=votes) for votes in (False, True)]
     for game in games:
         play_randomly(game, random.Random(5), 20)
     plain, other = (game.to_saved_game() for game in games)

@@ -16,7 +16,7 @@ from diplomacy_engine.learning import startup
 from diplomacy_engine.learning.experience import Batch
 from diplomacy_engine.players.advice import orders_by_player
 from diplomacy_engine.press.negotiators.negotiation import Listener, honest_seats, negotiate
-from diplomacy_engine.press.press import Press, PressRules
+from diplomacy_engine.press.press import Press
 from diplomacy_engine.press.talk_views import (
     SLOTS,
     TEMPLATES,
@@ -342,8 +342,8 @@ def test_what_is_said_is_counted_by_power_and_by_pair():
     assert figures(run) == {}, "they are forgotten"
 
 
-ANY = [PressRules(*rules) for rules in (("mutual",), ("offers",), ("offers", 1, False))]
-MORE = [PressRules("offers", 2), PressRules("propose-choose"), PressRules("mutual", 1, False)]
+ANY = ("mutual", 1, True), ("offers", 1, True), ("offers", 1, False)
+MORE = ("offers", 2, True), ("propose-choose", 1, True), ("mutual", 1, False)
 
 
 @pytest.mark.parametrize(
@@ -355,15 +355,16 @@ def test_a_checkpoint_plays_with_talk(protocol, all_rules, trained):
     assert isinstance(player, Listener)
 
     def agreed(other, rules) -> int:
-        result = evaluate_player("three", player, other, 3, max_years=6, press=rules).result()
-        assert result["press"]["kept"] == 1 or (protocol == "offers" and not rules.binding)
+        options = dict(zip(("press", "press_rounds", "binding"), rules))
+        result = evaluate_player("three", player, other, 3, max_years=6, **options).result()
+        assert result["press"]["kept"] == 1 or (protocol == "offers" and not rules[2])
         return result["press"]["agreed"]
 
     assert any("press/deals_per_phase" in line for line in metrics(trained(protocol)))
     for rules in all_rules:
         assert agreed(player, rules) > 0, rules
     others = "nash+dumbbot", trained("offers"), trained("mutual")
-    found = [agreed(load_player(other), PressRules("offers")) for other in others]
+    found = [agreed(load_player(other), ("offers", 1, True)) for other in others]
     assert protocol == "mutual" or min(found) > 0
     evaluate_player("three", player, load_player("random"), 3, max_years=2)
 

@@ -12,7 +12,6 @@ from diplomacy_engine import (
     Game,
     Map,
     MatchReport,
-    MatchSettings,
     UserError,
     load_map,
     load_player,
@@ -20,7 +19,7 @@ from diplomacy_engine import (
 )
 from diplomacy_engine.constants import AGREED, NONE, SOLO, YEAR_LIMIT
 from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
-from diplomacy_engine.press.press import PressRules
+from diplomacy_engine.matches.match import match_settings
 from diplomacy_engine.scoring.outcomes import FIGURES, Outcomes, figure_values
 
 OUTCOMES = Outcomes(
@@ -155,13 +154,17 @@ def orders(report: MatchReport) -> list[list]:
     ("name", "bots", "options"),
     [
         ("small", ("random", "dumbbot"), {"batch": 5}),
-        ("three", ("nash(profiles=2)+random", "coin+chaos"), {"press": PressRules("offers", 2)}),
+        (
+            "three",
+            ("nash(profiles=2)+random", "coin+chaos"),
+            {"press": "offers"},
+        ),
         (load_map("three").with_teams("ENGLAND+ITALY", 8), ("chaos", "dumbbot"), {}),
     ],
 )
 def test_parts_join_to_the_whole(name, bots, options):
     """Each game has its seats and its seed by its number, whatever is played beside it."""
-    settings = MatchSettings(name, seed=4, max_years=4, **options)
+    settings = match_settings(name, seed=4, max_years=4, **options)
     games = 6 * len(settings.game_map.teams.names) - 1
 
     def play(k: int, n: int) -> Evaluation:

@@ -22,11 +22,12 @@ def load(name):
 @pytest.mark.slow
 def test_one_game_after_the_other(tmp_path, open_page):
     choices = Choices(lambda *_: OFFERED, lambda *_: ["thinker", "hold"])
-    session = seated(tmp_path / "game.jsonl", None, Game("three", 3), MIXED, load, choices=choices)
+    file, game = tmp_path / "game.jsonl", Game("three", max_years=3)
+    session = seated(file, None, game, MIXED, load, choices=choices)
     with serving(session) as server:
         page = open_page(server.link("host"), viewport={"width": 1280, "height": 800})
         walk(__file__, "players and settings are chosen", page)
-        assert session.game.max_years == 1 and session.record.seed == 3
+        assert session.game.rules.max_years == 1 and session.record.seed == 3
         assert {seat.player for seat in session.now.seats.values()} == {"", "thinker", "hold"}
         while not session.game.is_over:
             page.wait_for_selector("#submit, #next, #continue")

@@ -23,7 +23,6 @@ from support.waiting import (
 
 from diplomacy_engine import Game, make_bot
 from diplomacy_engine.play.session import Choices
-from diplomacy_engine.press.press import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
 ROOT = Path(__file__).parents[2]
@@ -44,10 +43,10 @@ def start(tmp_path):
     """Return a function that serves a game until the test ends; `letters` as for `seated`."""
     with ExitStack() as running:
 
-        def start_(letters, game=None, player="hold", load=load, press=None, **record):
+        def start_(letters, game=None, player="hold", load=load, **record):
             file = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
             game = game or Game("small", max_years=3)
-            session = seated(file, letters, game, player, load, press, **record)
+            session = seated(file, letters, game, player, load, **record)
             return running.enter_context(serving(session))
 
         yield start_
@@ -161,10 +160,9 @@ def test_a_review_says_that_there_is_nothing_to_review(start, open_page):
 
 
 def test_what_was_promised_for_a_phase_is_chosen_as_it_begins(start, open_page):
-    game, rules = at("three", NEAR, max_years=3), PressRules("offers", 4)
-    game.take_up_talk("offers", 4)
+    game = at("three", NEAR, max_years=3, press="offers")
     game.accept("ITALY", game.offer("ENGLAND", "ITALY", ours=["A PAR - GAS"], phase="F1901M"))
-    page = open_page(start("hpp", game, press=rules).link("host"))
+    page = open_page(start("hpp", game).link("host"))
     page.click("#submit")
     page.click("#continue")
     drawn(page, "A PAR - GAS")
@@ -209,8 +207,8 @@ def test_orders_are_typed_and_a_wrong_click_is_answered_where_it_was(start, open
 
 @pytest.mark.slow
 def test_boxes_of_weight_the_sea_and_a_notice_for_who_wants_it(start, open_page):
-    (game := Game("small", max_years=3)).take_up_talk("offers", 2, True)
-    page = open_page(start("hp", game, press=PressRules("offers", 2)).link("host"))
+    game = Game("small", max_years=3, press="offers", press_rounds=2)
+    page = open_page(start("hp", game).link("host"))
     page.wait_for_selector("#submit")
     boxes = """[...document.querySelectorAll("#right > div")].filter((div) =>
         div.offsetHeight && getComputedStyle(div).borderTopWidth !== "0px").map(({ id }) => id)"""
@@ -434,9 +432,8 @@ def test_the_page_says_whom_it_waits_for(start, open_page):
 
 @pytest.mark.slow
 def test_two_people_make_a_deal_by_clicks(start, open_page):
-    partner, rules = Partner(), PressRules("offers", 4)
+    partner = Partner()
     partner.said = ["Peace? <img src=x onerror=\"document.title='bad'\"><b>Yes</b>"]
-    game = at("three", NEAR, max_years=3)
-    game.take_up_talk("offers", 4)
-    server = start("hgp", game, "partner", lambda name: partner, rules)
+    game = at("three", NEAR, max_years=3, press="offers")
+    server = start("hgp", game, "partner", lambda name: partner)
     walk(__file__, "two people make a deal by clicks", server=server, open_page=open_page)

@@ -22,7 +22,6 @@ from diplomacy_engine import Game, UserError, make_bot
 from diplomacy_engine.play import server as play_server
 from diplomacy_engine.play.server import ACTIONS, MAX_BODY, PAGES, READS, TOKEN_HEADER, PlayServer
 from diplomacy_engine.play.session import Choices
-from diplomacy_engine.press.press import PressRules
 
 pytestmark = pytest.mark.usefixtures("compiled")
 ORDERS = {"step": 0, "orders": []}
@@ -37,7 +36,7 @@ def new_game(name="small"):
 
 def make_session(file, letters="hg"):
     choices = Choices(maps=["small"], new_game=new_game)
-    return seated(file, letters, new_game(), press=PressRules("offers", 2), choices=choices)
+    return seated(file, letters, new_game(), choices=choices)
 
 
 @pytest.fixture

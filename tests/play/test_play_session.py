@@ -28,8 +28,8 @@ from diplomacy_engine.play.view import game_view, hint_view, texts_view
 from diplomacy_engine.players.advice import advice, asked, orders_by_player
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.bots import RandomBot
-from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -46,7 +46,7 @@ def three(**options) -> Game:
 
 
 def voting(file, letters: str, first_year: int = 1901) -> PlaySession:
-    return seated(file, letters, three(draw_votes=True), draws_after=first_year)
+    return seated(file, letters, three(draws_after=first_year))
 
 
 def refused(expected: str, action, *arguments) -> None:
@@ -106,7 +106,7 @@ SCENES = {
     "a concession that leaves all others agreed ends the game": partial(voting, letters="hpp"),
     "a concession is taken back with its phase": lambda file: seated(file, "hpp", three()),
     "deals": deals,
-    "deals that may be broken": partial(deals, rules=FREE._replace(binding=False)),
+    "deals that may be broken": partial(deals, **FREE, binding=False),
     "a player that is lost for words": partial(deals, letters="hpp", partner=Partner(None)),
 }
 
@@ -245,9 +245,10 @@ def test_settings_and_another_game(file):
     session = seated(file, None, Game("three"), MIXED, choices=choices, seed=1)
     session.choose_settings(viewer(session), 1901, 1901, "mutual", False, True, 7)
     game, record = read_session(file)
-    assert (game.max_years, game.draw_votes, game.press) == (1, True, "mutual")
-    assert (record.draws_after, record.seed, record.press.protocol) == (1901, 7, "mutual")
-    assert not record.press.binding and not game.table.binding
+    assert record.seed == 7
+    assert game.rules == GameRules(
+        "three", max_years=1, draws_after=1901, press="mutual", binding=False
+    )
     seats = dict.fromkeys(session.game.powers, MIXED)
     session.choose_seats(viewer(session), seats)
     first = [seat.player for seat in session.now.seats.values()]
@@ -263,8 +264,7 @@ def test_settings_and_another_game(file):
     assert not {*kept.tokens.values()} & {*tokens.values()}, "it is still to be had"
     assert session.now.seats is None and session.now.step > step and session.tokens == tokens
     again, record = read_session(session.file)
-    assert (again.max_years, again.draw_votes, again.press) == (1, True, "mutual")
-    assert record.draws_after == 1901 and record.seats is None
+    assert again.rules == game.rules and record.seats is None
     assert game_view(session, viewer(session))["chosen"] == seats
     tables = {tuple(first)}
     for seed in range(8):
@@ -273,7 +273,7 @@ def test_settings_and_another_game(file):
 
 
 def test_a_game_is_tried_again_from_one_of_its_phases(tmp_path):
-    game = Game("three", 1)
+    game = Game("three", max_years=1)
     session = seated(tmp_path / "a.jsonl", "hpp", game)
     host = viewer(session)
     with pytest.raises(PlayError, match="not over"):
@@ -307,7 +307,7 @@ def test_texts_of_a_phase_can_be_pasted(tmp_path, name):
     assert len({state["name"][-1] for state in states}) >= 3
     for state, after in pairwise(states):
         texts = texts_view(session, viewer(session), state["name"])
-        found = {kind: pasted_game(text, game.map, 6, None)[0] for kind, text in texts.items()}
+        found = {kind: pasted_game(text, game.rules)[0] for kind, text in texts.items()}
         assert _core(found["position"].to_state()) == _core(state), texts["position"]
         if after["name"] != "COMPLETED":
             assert _core(found["orders"].to_state())[:3] == _core(after)[:3], texts["orders"]
@@ -323,9 +323,8 @@ def test_who_leads_does_not_vote_for_a_draw(file):
     units = {"ENGLAND": ["A PAR"], "ITALY": ["A ROM"], "RUSSIA": ["A MOS"]}
     centers = {"ENGLAND": ["PAR", "LON"], "ITALY": ["ROM"], "RUSSIA": ["MOS"]}
     state = {"name": "S1901M", "units": units, "centers": centers}
-    game = Game.from_state("three", state)
-    game.draw_votes = True
-    assert seated(file, "ppp", game, draws_after=1901).game.votes == ["ITALY", "RUSSIA"]
+    game = Game.from_state("three", state, draws_after=1901)
+    assert seated(file, "ppp", game).game.votes == ["ITALY", "RUSSIA"]
 
 
 def test_nobody_votes_for_who_has_conceded_where_a_game_is_tried_again(file):
@@ -366,8 +365,8 @@ def test_a_build_chosen_in_a_sandbox_takes_the_place_of_another_unit_there(file)
 
 
 def test_a_pasted_game_begins_the_session(file):
-    game = Game("standard", max_years=9, press="offers", press_rounds=2, draw_votes=True)
-    session = seated(file, None, game, press=FREE, draws_after=1901)
+    game = Game("standard", max_years=9, press="offers", press_rounds=2, draws_after=1901)
+    session = seated(file, None, game)
     host = viewer(session)
     refused("forbidden", session.paste, viewer(session, "watch"), "France: A Par")
     for text, reason in (
@@ -377,8 +376,7 @@ def test_a_pasted_game_begins_the_session(file):
         refused(f"invalid: {reason}", session.paste, host, text)
     assert len(session.game.units["FRANCE"]) == 3
     assert session.paste(host, "Fall 1901\nFrance: A Par\nItaly: A Rom") == []
-    assert session.game.units["FRANCE"] == ["A PAR"] and session.game.max_years == 9
-    assert session.game.press == "offers" and session.game.table.rounds == 2
+    assert session.game.units["FRANCE"] == ["A PAR"] and session.game.rules == game.rules
     session.choose_seats(host, dict.fromkeys(session.game.powers, "hold") | {"FRANCE": "me"})
     assert read_session(file)[0].phase == "F1901M"
     assert game_view(session, viewer(session))["votes"]["given"] > 0, "it has votes, too"
@@ -562,7 +560,7 @@ def test_hints_are_mended_and_help_nobody_who_cannot_be_asked(press):
     units = {"FRANCE": ["A PAR", "A MAR"], "GERMANY": ["A MUN"], "ITALY": ["A GAS"]}
     game = Game.from_state("standard", {"name": "S1901M", "units": units})
     if press:
-        game.take_up_talk(press, 2, True)
+        game.change_rules(press=press, press_rounds=2)
     first = dict(advice(game, Eager(), "FRANCE").slots)["A PAR"][0][0]
     assert first == ("A PAR S A MUN - BUR" if press else "A PAR H")
 
@@ -794,7 +792,7 @@ def test_offers_and_deals_are_seen_by_their_sides_alone(file):
 
 @pytest.mark.parametrize("open_press", [False, True])
 def test_mutual_press_and_who_sees_it(file, open_press):
-    session = deals(file, rules=PressRules("mutual", open_press=open_press))
+    session = deals(file, press="mutual", open_press=open_press)
     session.offer(viewer(session), 0, "RUSSIA", {"peace": True})  # which wished it, too
     session.offer(viewer(session, "ITALY"), 0, "RUSSIA", {"peace": True})  # which did not
     assert talk(session, "ITALY")["offers"][-1]["state"] == "declined"
@@ -804,17 +802,17 @@ def test_mutual_press_and_who_sees_it(file, open_press):
     assert talk(session, "host")["left"] is None
 
 
-@pytest.mark.parametrize("rules", [PressRules("mutual"), FREE])
-def test_players_talk_through_a_whole_game(file, rules):
+@pytest.mark.parametrize("press", ["mutual", "offers"])
+def test_players_talk_through_a_whole_game(file, press):
     """A game between players goes on to its end; no order that is kept breaks a deal."""
-    game = Game("three", max_years=4, press=rules.protocol, press_rounds=rules.rounds)
+    game = Game("three", max_years=4, press=press)
     names, made = ["peaceful+dumbbot", "dealer+dumbbot"], {}
     seats = {power: Seat(PLAYER, names[n % 2]) for n, power in enumerate(game.powers)}
 
     def get(name):
         return made.setdefault(name, load_player(name, game_map=game.map))
 
-    session = seated(file, None, game, load=get, press=rules, opponents=names, seats=seats)
+    session = seated(file, None, game, load=get, opponents=names, seats=seats)
     while not session.game.is_over:
         session.go_on(viewer(session), session.now.step)
         again, _ = read_session(file)
@@ -894,25 +892,30 @@ def test_any_saved_game_can_be_gone_on_with(file):
     game.adjudicate()
     file.write_text("\n".join(json.dumps(g.to_saved_game()) for g in (Game("small"), game)))
     found, play = read_session(file, max_years=5)
-    assert play is None and found.phase == "F1901M" and found.max_years == 5
+    assert play is None and found.phase == "F1901M" and found.rules.max_years == 5
     assert found.history == game.history
 
 
 def test_a_file_of_an_earlier_version_goes_on(file):
-    """One that 0.3 wrote stays as it is when it is opened; later settings may be missing."""
+    """Rules that were in the key `play` go over to the game; later settings may be missing."""
     shutil.copy(Path(__file__).parent / "session-0.3.jsonl", file)
-    before = file.read_bytes()
     session = reopened(file)
-    assert file.read_bytes() == before and session.game.votes == []
+    assert session.game.votes == []
+    assert session.game.rules == GameRules("small", max_years=2, draws_after=1902)
     host = session.viewer("YJYTr8bHhyUriojlRve5yd1y")  # its links stay, too
     session.submit(host, 3, ["A PAR - LON"])
     assert session.now.step == 4 and session.game.units["ENGLAND"] == ["A LON"]
     (saved,) = read_saved_games(file)
-    for name in ("max_years", "hint", "draws_after", "press", "before"):
+    for name in ("hint", "before"):
         del saved["play"][name]
+    press = {"protocol": "offers", "rounds": 2, "binding": False, "open_press": True}
+    saved["play"] |= {"format": 1, "max_years": 9, "press": press}
+    del saved["max_years"], saved["draws_after"]
     file.write_text(json.dumps(saved))
     game, record = read_session(file)
-    assert game.max_years is record.hint is record.draws_after is record.rules is None
+    rules = {"press": "offers", "press_rounds": 2, "binding": False, "open_press": True}
+    rules["draw_votes"] = True
+    assert record.hint is None and game.rules == GameRules("small", max_years=9, **rules)
 
 
 @pytest.mark.parametrize(

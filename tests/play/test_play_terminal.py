@@ -68,9 +68,7 @@ GAMES = {
     "retreats and removals": lambda file: seated(
         file, "pphpppp", Game.from_state("standard", WAR, max_years=5)
     ),
-    "votes": lambda file: seated(
-        file, "hpp", Game("three", max_years=3, draw_votes=True), draws_after=1901
-    ),
+    "votes": lambda file: seated(file, "hpp", Game("three", max_years=3, draws_after=1901)),
     "conceding": lambda file: seated(file, "hpp", Game("three", max_years=3)),
     "conceding to the last": lambda file: seated(file),
 }
@@ -177,7 +175,7 @@ def test_play_in_the_terminal_and_go_on(play, capsys):
     assert "=== Spring 1901" in play("--resume g.jsonl", "undo\nquit\n")
     (saved,) = read_saved_games("g.jsonl")
     record = saved["play"]
-    assert (record["seed"], record["max_years"], record["step"]) == (4, 3, 2)
+    assert (record["seed"], saved["max_years"], record["step"]) == (4, 3, 2)
     assert record["seats"] == {"ENGLAND": [HOST, ""], "RUSSIA": [PLAYER, "hold"]}
     for flags, name in read_table(__file__, "flags_that_a_file_has"):
         assert name in refused(f"--text --resume g.jsonl {flags}", capsys)
@@ -212,13 +210,13 @@ def test_a_game_from_a_phase_keeps_the_year_of_votes(play):
     play("--map small --power england --against hold --draws-after 1901 --save g.jsonl", "go\n")
     shown = play("--resume g.jsonl --phase S1901M --power england --against hold --save h.jsonl")
     assert "votes for a draw: 1 of 2" in shown
-    assert next(read_saved_games("h.jsonl"))["play"]["draws_after"] == 1901
+    assert next(read_saved_games("h.jsonl"))["draws_after"] == 1901
 
 
 def test_press_is_kept_in_the_file(play, capsys):
     play("--map small --power ENGLAND --save g.jsonl --against peaceful+hold --press offers")
     (saved,) = read_saved_games("g.jsonl")
-    assert saved["play"]["press"]["rounds"] == 4
+    assert saved["press_rounds"] == 4
     assert "--press" in refused("--text --resume g.jsonl --press mutual", capsys)
     assert "it needs --press" in refused("--text --resume g.jsonl --press-rounds 2", capsys)
     play("--resume g.jsonl --press offers")

@@ -86,18 +86,16 @@ def table(page) -> list[list[str]]:
 
 
 def offering() -> Game:
-    game = Game.from_state("three", {"name": "S1901M", "units": UNITS}, 2)
-    game.take_up_talk(*FREE[:3])
-    return game
+    return Game.from_state("three", {"name": "S1901M", "units": UNITS}, max_years=2, **FREE)
 
 
-# Name -> seats, game, what is offered, press.
+# Name -> seats, game.
 BEGINNINGS = {
-    "choice": (None, lambda: Game("three", 1), None),
-    "votes": ("hpp", lambda: Game("three", 1, draw_votes=True), None),
-    "deals": ("hpp", offering, FREE),
-    "sandbox": ("hhh", lambda: Game("three", 1), None),
-    "watching": ("ppp", lambda: Game("three", 1), None),
+    "choice": (None, lambda: Game("three", max_years=1)),
+    "votes": ("hpp", lambda: Game("three", max_years=1, draw_votes=True)),
+    "deals": ("hpp", offering),
+    "sandbox": ("hhh", lambda: Game("three", max_years=1)),
+    "watching": ("ppp", lambda: Game("three", max_years=1)),
 }
 
 
@@ -117,10 +115,10 @@ def load(name):
 def test_whatever_is_clicked_a_reload_shows_the_same(tmp_path, open_page, name, seed):
     """And a past phase shows what powers had in it."""
     draw = random.Random(f"{name} {seed}")
-    letters, make, press = BEGINNINGS[name]
-    player = "partner" if press else MIXED if letters is None else "thinker"
+    letters, make = BEGINNINGS[name]
+    player = "partner" if name == "deals" else MIXED if letters is None else "thinker"
     choices = Choices(lambda *_: OFFERED, lambda *_: ["thinker", "hold"])
-    session = seated(tmp_path / "game.jsonl", letters, make(), player, load, press, choices)
+    session = seated(tmp_path / "game.jsonl", letters, make(), player, load, choices)
     with serving(session) as server:
         page = open_page(server.link("host"), **DESK)
         page.allowed = ["status of 4"]  # what is clicked may be refused

@@ -30,7 +30,7 @@ SHOWN = {
 def begun(file, monkeypatch):
     numbers = itertools.count()
     monkeypatch.setattr(secrets, "token_urlsafe", lambda size: f"token-{next(numbers):020}")
-    game = Game("three", 3, press="offers")
+    game = Game("three", max_years=3, press="offers")
     return seated(file, "hgg", game, "thinker", lambda name: Thinker(), FREE, hint="thinker")
 
 

@@ -21,7 +21,6 @@ from diplomacy_engine.players.names import UNBOUND, VOICES
 from diplomacy_engine.players.population import FOLDERS
 from diplomacy_engine.players.protocols import StatefulPlayer, WatchingPlayer
 from diplomacy_engine.players.search.uct import UctSettings
-from diplomacy_engine.press.press import PressRules
 
 QUICK = "draws=6 candidates=3 profiles=4"
 POLICY = "MAP-pure-2"
@@ -218,11 +217,11 @@ def test_talk(kind):
     names = f"{kind}{option}+random", "coin+random"
     if kind in UNBOUND:
         names = f"{kind}{option}+dumbbot", "breaker(profiles=2)+dumbbot"
-    rules = PressRules("offers", 2, kind not in UNBOUND)
+    rules = {"press": "offers", "press_rounds": 2, "binding": kind not in UNBOUND}
     games = 14 if kind in UNBOUND else 7
     given = "standard" if kind in UNBOUND else "three", *map(engine.load_player, names), games
     found = [
-        engine.evaluate_player(*given, max_years=2, threads=n, batch=batch, press=rules).result()
+        engine.evaluate_player(*given, max_years=2, threads=n, batch=batch, **rules).result()
         for n, batch in ((1, 7), (3, 4))
     ]
     assert found[0] == found[1]

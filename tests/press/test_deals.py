@@ -14,7 +14,7 @@ from tests.support.press import breaks, talk_at_random
 def play_random_deals(map_name: str, games_at_once: int, phases: int, seed: int) -> set[int]:
     rng = np.random.default_rng(seed)
     games = VectorGame(map_name, games_at_once, seed=seed, threads=2)
-    press, bot, seen = Press(games, "offers", rounds=2), make_bot("chaos"), set()
+    press, bot, seen = Press(games, "offers", 2), make_bot("chaos"), set()
     for _ in range(phases):
         asked, results = talk_at_random(press, rng)
         seen |= set(results.tolist())

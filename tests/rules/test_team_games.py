@@ -49,7 +49,7 @@ def test_what_is_no_partition_is_refused(text, reason):
 def play_fall(position: str, teams: str, victory: int = 0, max_years: int | None = None) -> Game:
     """Return the game after the fall of a position on `three` in which every unit holds."""
     game_map = load_map("three").with_teams(teams, victory)
-    game = Game.from_position(f"three F1901M; {position}", game_map, max_years)
+    game = Game.from_position(f"three F1901M; {position}", game_map, max_years=max_years)
     game.adjudicate()
     return game
 

@@ -17,6 +17,8 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.learning import settings
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.learning.run_log import dashboard, next_steps
+from diplomacy_engine.rules.game_rules import GameRules
+from diplomacy_engine.rules.map import load_map
 from diplomacy_learners import exploit
 
 
@@ -97,8 +99,8 @@ def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
     run = RunFolder(tmp_path)
     assert next_steps(run, resume=True) == {}  # nothing has been saved
     run.checkpoint.touch()
-    flags = "--teams ENGLAND+ITALY"
-    found = split(next_steps(run, resume=False, player="my learner.py:runs/x", flags=flags))
+    rules = GameRules(load_map("three").with_teams("ENGLAND+ITALY"))
+    found = split(next_steps(run, resume=False, player="my learner.py:runs/x", rules=rules))
     words = ["evaluate", "--player", "my learner.py:runs/x", "--teams", "ENGLAND+ITALY"]
     assert found["measure how strong it is"][3:] == words
     assert cli.parse(found["play against it"][3:])[1].teams == "ENGLAND+ITALY"

@@ -10,7 +10,6 @@ from support.tables import read_table
 from benchmarks import evaluate_bundled
 from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine.press.negotiators.negotiation import Negotiator
-from diplomacy_engine.press.press import PressRules
 
 REFERENCE = Path(__file__).parents[2] / "runs" / "reference"
 FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/policy.pt"))
@@ -86,7 +85,7 @@ def test_a_policy_with_a_voice(press):
     """A negotiator tries deals on what a policy would order, and the policy keeps them."""
 
     def played(one, games: int, years: int, **rules) -> dict:
-        options = {"max_years": years, "threads": 1, "press": PressRules(press, **rules)}
+        options = {"max_years": years, "threads": 1, "press": press, "press_rounds": 1} | rules
         return evaluate_player("three", one, player, games, **options).result()["press"]
 
     player = load_player("nash(profiles=8)+three-pure-1")

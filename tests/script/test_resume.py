@@ -287,7 +287,9 @@ def test_a_resumed_run_is_the_run(seed):
     saved = checkpoints.from_bytes(checkpoints.to_bytes(saved))
     train_on(run, 6)
     again = new_run(seed)
+    rules = again.games.rules
     initial = checkpoint_state.restore_run(again, saved, Ranks())
+    assert again.games.max_years == 3 and rules.max_years == 9, "others may hold these rules"
     train_on(again, 6)
     one, two = prints(run, run.setup.initial), prints(again, initial)
     assert [a for a, b in zip(one, two) if a != b] == [] and len(one) == len(two)

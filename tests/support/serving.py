@@ -6,16 +6,16 @@ from contextlib import contextmanager
 import numpy as np
 
 from diplomacy_engine import Game, make_bot
-from diplomacy_engine.play.file import GUEST, HOST, PLAYER, PlayRecord, PressRecord, Seat
+from diplomacy_engine.play.file import GUEST, HOST, PLAYER, PlayRecord, Seat
 from diplomacy_engine.play.file import read_session as read
 from diplomacy_engine.play.server import PlayServer
 from diplomacy_engine.play.session import Choices, PlaySession
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.negotiators.negotiation import Silent
-from diplomacy_engine.press.press import PEACE_ALONE, PressRules
+from diplomacy_engine.press.press import PEACE_ALONE
 
 UNITS = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN", "A BER"]}
-FREE = PressRules("offers", 2)
+FREE = {"press": "offers", "press_rounds": 2}
 
 
 def by_name(load):
@@ -29,7 +29,6 @@ def seated(
     game: Game | None = None,
     player: str = "hold",
     load=make_bot,
-    press: PressRules | None = None,
     choices=Choices(),  # noqa: B008
     **record,
 ) -> PlaySession:
@@ -38,7 +37,7 @@ def seated(
     kinds = {"h": Seat(HOST), "g": Seat(GUEST), "p": Seat(PLAYER, player)}
     if letters is not None:
         record["seats"] = {p: kinds[one] for p, one in zip(game.powers, letters, strict=True)}
-    record = {"opponents": [player], "press": press and PressRecord(*press)} | record
+    record = {"opponents": [player]} | record
     return PlaySession(game, file, by_name(load), PlayRecord(**record), choices)
 
 
@@ -73,12 +72,12 @@ class Partner(Silent):
         return np.full(len(talk.game), self.says)
 
 
-def deals(file, letters="hgp", rules=FREE, partner=None) -> PlaySession:
+def deals(file, letters="hgp", partner=None, **rules) -> PlaySession:
     """Return a session in which people and a Partner make deals."""
-    game = Game.from_state("three", {"name": "S1901M", "units": UNITS}, 3)
-    game.take_up_talk(*rules[:3])
+    state = {"name": "S1901M", "units": UNITS}
+    game = Game.from_state("three", state, max_years=3, **(rules or FREE))
     partner = partner or Partner()
-    return seated(file, letters, game, "partner", lambda name: partner, rules)
+    return seated(file, letters, game, "partner", lambda name: partner)
 
 
 @contextmanager

@@ -290,8 +290,6 @@ def test_figures_of_one_game():
     assert list(found) == game.powers
     assert found["ENGLAND"]["draw"] == 1 and found["ENGLAND"]["win"] == 0
     assert sum(figures["sum_of_squares"] for figures in found.values()) == 1
-    with pytest.raises(UserError, match="year_limit"):
-        game.figures("never")
 
 
 def test_who_has_won_where_one_power_has_the_others_short_name():

@@ -14,7 +14,7 @@ TERMS = {"ours": ["A PAR - GAS"], "theirs": ["A MAR S A PAR - GAS"]}
 
 def game_with_deal() -> Game:
     game = Game.from_state("three", {"name": "S1901M", "units": UNITS})
-    game.take_up_talk("offers", 4)
+    game.change_rules(press="offers")
     game.accept("ITALY", game.offer("ENGLAND", "ITALY", **TERMS))
     game.offer("RUSSIA", "ITALY", peace=True)
     return game

@@ -4,7 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -13,12 +13,13 @@ from msgspec.structs import asdict
 from ...constants import COMPLETED, phase_kind
 from ...errors import UserError
 from ...records import convert
-from ...rules.map import MAP_NAMES, Map
+from ...rules.game_rules import GameRules
+from ...rules.map import MAP_NAMES
 from ...textgame.game import Game
 from ...textgame.saved_game import Message
 from .connection import ConnectionLost, PhaseOver, Position, Refused, Say, words_of
 from .diplomacy_wire import ServerError, Wire
-from .talk import known_messages, talking_game
+from .talk import known_messages
 
 ANY = "any"  # in place of a power: whichever is free
 # The account by which the server lets a program give the orders of powers that nobody plays. Every
@@ -103,10 +104,9 @@ class _Seats:
     """What is asked for a power whose seat is held, in the phase of a position."""
 
     wire: Wire
-    game_map: Map
+    rules: GameRules
     _: KW_ONLY
     any_map: bool = False  # whether the game's map may have another name
-    max_years: int | None = None
     say: Say = print  # prints a line
 
     def __post_init__(self) -> None:
@@ -159,22 +159,22 @@ class _Seats:
     def _position(self, game_id: str, views: Sequence[_GameData], seats: Sequence[str]) -> Position:
         data = views[-1]
         name, status = data.map_name, data.status
-        if name != self.game_map.name and not self.any_map:
+        if name != self.rules.map.name and not self.any_map:
             shown = words_of(name, 40)
             hint = f"--map {name}"
             if name not in MAP_NAMES:
                 hint = "--map FILE, with a map file of it, which import-map makes"
-            own = self.game_map.name
+            own = self.rules.map.name
             raise UserError(f"the game is on map {shown!r}, not on {own!r}: say {hint}")
         phases = [*_history(data), _present(data)]
         for phase in () if data.silence else phases:
             phase["messages"] = self._messages(views, phase["name"], phase is phases[-1])
         saved = {"id": game_id, "map": name, "phases": phases}
-        read = Game.from_saved_game if data.silence else talking_game
+        rules = self.rules if data.silence else replace(self.rules, press="offers")
         try:
-            game = read(saved, self.game_map, self.max_years)
+            game = Game.from_saved_game(saved, rules)
         except UserError as error:
-            raise UserError(f"it is impossible on map {self.game_map.name}: {error}") from None
+            raise UserError(f"it is impossible on map {self.rules.map.name}: {error}") from None
         missing = [p for p in seats if p not in data.powers or not data.powers[p].order_is_set]
         over = status if status in _FINISHED else "completed" if game.is_over else ""
         return Position(
@@ -195,7 +195,7 @@ class _Seats:
             for row in rows or ():
                 if row.phase == phase:  # the seats were not read in one moment
                     messages[row.time_sent] = asdict(row)
-        return known_messages(self.game_map, list(messages.values()))
+        return known_messages(self.rules.map, list(messages.values()))
 
 
 @dataclass
@@ -256,7 +256,7 @@ class DiplomacySeats(_Seats):
     def _join(self, power: str) -> _GameData:
         wanted, token = power, self._tokens[power]
         if wanted == ANY:
-            playable = self.game_map.power_index
+            playable = self.rules.map.power_index
             free = free_powers(self.wire, token, self.game_id)
             wanted = next((name for name in free if name in playable), None)
             if wanted is None:

@@ -56,7 +56,6 @@ class SeatLoop:
     seed: int = 1
     _: KW_ONLY
     draws: bool = False
-    draws_after: int | None = None
     talk: float = TALK
     patience: float = PATIENCE
     wait: bool = False
@@ -198,9 +197,10 @@ class SeatLoop:
         self.counts.phases += 1
 
     def _wants_draw(self, game: Game, power: str) -> bool:
-        if self.draws or self.draws_after is None:
+        year = game.rules.draws_after
+        if self.draws or year is None:
             return self.draws
-        return bool(bot_votes(game.vector_game, self.draws_after)[0, game.map.power_index[power]])
+        return bool(bot_votes(game.vector_game, year)[0, game.map.power_index[power]])
 
     def _order(self, position: Position, power: str) -> None:
         if position.seconds < math.inf:  # so that nothing worse than holds comes of a slow player

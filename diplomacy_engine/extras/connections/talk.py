@@ -11,7 +11,6 @@ from ...players.advice import agrees, next_offer
 from ...players.names import UNBOUND, VoiceSpec
 from ...press.daide import MOST_SIGNS, ClauseRow, is_daide
 from ...press.negotiators.negotiation import Negotiator
-from ...press.press import MOST_ROUNDS
 from ...rules.map import Map
 from ...textgame.game import Game
 
@@ -29,13 +28,6 @@ def known_messages(game_map: Map, messages: Sequence[Mapping]) -> list[Mapping]:
             if counts[sender] <= _MOST_MESSAGES and len(text) <= MOST_SIGNS and is_daide(text):
                 valid.append(message)
     return valid
-
-
-def talking_game(saved: Mapping, game_map: Map, max_years: int | None) -> Game:
-    """Messages that are no offers and answers which we know have no effect."""
-    game = Game.from_saved_game(saved, game_map, max_years)
-    game.take_up_talk("offers", MOST_ROUNDS, strict=False)
-    return game
 
 
 def say_what_is_left(

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ...constants import ARMY, COMPLETED, FLEET, SEA, phase_kind
 from ...errors import UserError
 from ...records import convert
-from ...rules.map import Map
+from ...rules.game_rules import GameRules
 from ...rules.notation import neighbors_of, province_of, read_order
 from ...textgame.game import Game
 from ...textgame.imports import webdiplomacy
@@ -87,9 +87,8 @@ class WebdipSeat:
     site: Site
     game_id: int | None
     country: int | None  # the site's number of the power
-    game_map: Map
+    rules: GameRules
     _: KW_ONLY
-    max_years: int | None = None
     say: Say = print
     sleep: Callable[[float], None] = time.sleep
 
@@ -176,9 +175,9 @@ class WebdipSeat:
         if self._variant is None:
             data = self._file(context.files, "variant")
             try:
-                self._variant = webdiplomacy.read_variant(data, self.game_map)
+                self._variant = webdiplomacy.read_variant(data, self.rules.map)
             except UserError as error:
-                name = self.game_map.name
+                name = self.rules.map.name
                 raise UserError(f"--map {name}: not the game's map: {error}") from None
         return member, self._variant.power(country)
 
@@ -207,8 +206,8 @@ class WebdipSeat:
         if phase in ("Retreats", webdiplomacy.FINISHED):
             board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
         if phase == webdiplomacy.FINISHED and past.get("phases") == []:  # nothing was played
-            opening = Game(self.game_map).to_state()
-            ended = Game.from_state(self.game_map, opening | {"name": COMPLETED})
+            opening = Game(self.rules).to_state()
+            ended = Game.from_state(self.rules, opening | {"name": COMPLETED})
             return self._ended(ended, board, end)
         *played, last = webdiplomacy.history_phases(self._variant, past)
         fits = board is None or (board.turn, board.phase) == (turn, phase)
@@ -217,35 +216,35 @@ class WebdipSeat:
             return None
         if phase == "Retreats":
             last = last._replace(retreats=self._retreats(board, last))
-        done, years = self._played, self.max_years
+        done = self._played
         try:
             if self._game is None or played[: len(done)] != done:
                 opening = [(played or [last])[0]._replace(orders={})]
-                self._game = replayed(opening, self.game_map, str(self.game_id), max_years=years)
+                self._game = replayed(opening, self.rules, str(self.game_id))
                 done = []
             for one in played[len(done) :]:
                 self._game = played_on(self._game, [one], self._tell)
             game = played_on(self._game.copy(), [last], self._tell)
         except UserError as error:
             self._tell(f"its history cannot be played by our rules, the position can: {error}")
-            self._game = replayed([last], self.game_map, str(self.game_id), max_years=years)
+            self._game = replayed([last], self.rules, str(self.game_id))
             game = self._game.copy()
         self._played = played
         if game.phase != name:  # one that our rules skip; the last orders stay known
-            state = game.to_state() | replayed([last], self.game_map).to_state()
-            before, game = game, Game.from_state(self.game_map, state, years)
+            state = game.to_state() | replayed([last], self.rules).to_state()
+            before, game = game, Game.from_state(self.rules, state)
             game.id, game.history = before.id, before.history
         return self._ended(game, board, end) if name == COMPLETED else game
 
     def _ended(self, game: Game, board: _Board, end: str) -> Game:
         saved = game.to_saved_game()
         if end == webdiplomacy.DRAWN:
-            saved |= Ending(True, True).notes()
+            saved |= Ending(True).notes()
         for member in board.members or ():
             if end == "Won" and member.status == "Won":
                 winner = self._variant.power(member.countryID)
                 saved["phases"][-1]["state"]["note"] = f"Victory by: {winner}"
-        return Game.from_saved_game(saved, self.game_map, self.max_years)
+        return Game.from_saved_game(saved, self.rules)
 
     def _retreats(self, board: _Board, phase: webdiplomacy.Phase) -> dict[str, list[str]]:
         closed, came_from, places_of = set(), {}, {}
@@ -257,7 +256,7 @@ class WebdipSeat:
                 came_from[place] = province_of(self._variant.place(origin))
         for unit in (text[1:] for own in phase.units.values() for text in own if text[0] == "*"):
             shut = {*closed, came_from.get(province_of(unit))}  # what is occupied, Game knows
-            near = neighbors_of(self.game_map, unit)
+            near = neighbors_of(self.rules.map, unit)
             places_of[unit] = [place for place in near if province_of(place) not in shut]
         return places_of
 

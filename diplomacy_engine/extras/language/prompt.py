@@ -60,8 +60,9 @@ def _position(question: Question, form: str, history: int, first: str) -> list[s
     else:
         parts = [first + _TEXTS["rules"], _map_facts(game)]
         ending = "The game has no last year."
-        if game.max_years:
-            ending = f"The game ends after {game.map.board.first_year + game.max_years - 1}."
+        years = game.rules.max_years
+        if years:
+            ending = f"The game ends after {game.map.board.first_year + years - 1}."
         parts.append(f"Now: {game.phase} ({_TEXTS['phases'][phase].format(year)}). {ending}\n")
         parts.append(f"You are {question.power}.{_owed(question)}\n")
         parts.append(_board(game))

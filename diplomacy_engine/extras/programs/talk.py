@@ -108,7 +108,7 @@ def press_of(
 ) -> Press:
     """Return the press in which the deals of positions have been made; `decisions` are all of
     theirs."""
-    press = Press(games, "offers", 1, terms.binding, terms.open)
+    press = Press(games, "offers", binding=terms.binding, open_press=terms.open)
     rest = [o for p in positions for o in boards.read_offers(p.game, p.deals)]
     while rest:
         now = list({(row, p): (row, p, q, clauses) for row, p, q, clauses in rest}.values())

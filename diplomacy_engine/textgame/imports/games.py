@@ -18,6 +18,7 @@ from ...constants import COMPLETED, OrderKind, phase_kind
 from ...errors import UserError
 from ...records import convert, parse_json, read_json
 from ...rules import notation
+from ...rules.game_rules import GameRules
 from ...rules.map import Map, load_map
 from ..game import Game
 from ..position import parse_position_line
@@ -110,7 +111,7 @@ def _of_history(
     saved = played.to_saved_game()
     if played.is_draw and game.get("gameOver") == DRAWN:
         # What the site says of votes: such a game has no other end without a solo.
-        saved |= Ending(True, True).notes()
+        saved |= {"draw_votes": True} | Ending(True).notes()
     return saved
 
 
@@ -296,15 +297,14 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
 
 def replayed(
     phases: Sequence[Phase],
-    game_map: Map,
+    game_map: Map | GameRules,
     game_id: str = "game",
     note: Note = lambda text: None,
-    max_years: int | None = None,
 ) -> Game:
     """Return a game that was played elsewhere, played again by our rules. Where a phase says what
     its position was and ours is another, it goes on from the said one. The last phase may have no
     orders yet. UserError: a position is impossible, or the order of phases."""
-    game = _start(phases[0], game_map, max_years)
+    game = _start(phases[0], game_map)
     game.id = game_id
     return played_on(game, phases, note)
 
@@ -344,15 +344,15 @@ def _says_more(game_map: Map, phase: Phase) -> bool:
     return any(notation.read_order(game_map, text, kinds).kind != done for text in texts)
 
 
-def _start(phase: Phase, game_map: Map, max_years: int | None) -> Game:
-    game = Game(game_map, max_years)
+def _start(phase: Phase, game_map: Map | GameRules) -> Game:
+    game = Game(game_map)
     if phase.units is None:
         if moment(phase.name) < moment(game.phase):
             raise UserError(f"{phase.name} is before {game.phase}, the first phase of the map")
         return game
     if phase.name == game.phase and not _differs(game, phase):
         return game
-    return Game.from_state(game_map, _state(phase, {}), max_years)
+    return Game.from_state(game.rules, _state(phase, {}))
 
 
 def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
@@ -413,7 +413,7 @@ def _placed(game: Game, phase: Phase) -> Game:
     retreats = game.dislodged if game.phase == phase.name else {}
     last_orders = {key: text for key, text in game.to_state().items() if key.startswith("last_")}
     phase = phase if phase.centers else phase._replace(centers=game.centers)
-    placed = Game.from_state(game.map, _state(phase, retreats) | last_orders, game.max_years)
+    placed = Game.from_state(game.rules, _state(phase, retreats) | last_orders)
     placed.id, placed.history = game.id, game.history
     return placed
 

@@ -13,6 +13,7 @@ from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
 from diplomacy_engine.players.advice import orders_by_player
+from diplomacy_engine.rules.game_rules import GameRules
 
 pytestmark = pytest.mark.skipif(
     package_python() is None, reason="the diplomacy package is not installed"
@@ -29,9 +30,9 @@ def server(tmp_path_factory):
     server.stop()
 
 
-def seats(server, game_id, powers, **options) -> DiplomacySeats:
+def seats(server, game_id, powers, rules=GameRules(STANDARD), **options) -> DiplomacySeats:  # noqa: B008
     accounts = {power: Account(f"{game_id}_{power}", "word") for power in powers}
-    return DiplomacySeats(Wire(server.address), STANDARD, game_id, accounts, **options)
+    return DiplomacySeats(Wire(server.address), rules, game_id, accounts, **options)
 
 
 def play(connection, player="dumbbot", **options) -> tuple:
@@ -77,7 +78,7 @@ def same_position(game, state) -> None:
 def test_a_draw_that_all_agree_to_is_the_servers(server):
     """Its game ends as ours: without the orders of the phase in which the last one voted."""
     server.create("draw", n_controls=7)
-    _, told = play(seats(server, "draw", POWERS), draws_after=1902)
+    _, told = play(seats(server, "draw", POWERS, GameRules("standard", draws_after=1902)))
     assert told[-1].startswith("draw is over")
     phases = server.saved_game("draw")["phases"]
     game = Game("standard", draw_votes=True)
@@ -132,10 +133,12 @@ def test_maps_that_begin_early(server, name):
     first, *rest = game_map.powers
     server.create(name, map_name=name, n_controls=len(game_map.powers))
     accounts = {power: Account(f"{name}_{power}", "word") for power in rest}
-    others = DiplomacySeats(Wire(server.address), game_map, name, accounts)
+    others = DiplomacySeats(Wire(server.address), GameRules(game_map), name, accounts)
     others.enter()
     others.positions()
-    last = DiplomacySeats(Wire(server.address), game_map, name, {ANY: Account(name, "word")})
+    last = DiplomacySeats(
+        Wire(server.address), GameRules(game_map), name, {ANY: Account(name, "word")}
+    )
     last.enter()
     phases = []
     for _ in range(3):

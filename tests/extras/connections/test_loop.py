@@ -26,8 +26,10 @@ from diplomacy_engine.extras.connections.diplomacy_wire import Wire
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.records import convert
 from diplomacy_engine.replays.replay import load_replays
+from diplomacy_engine.rules.game_rules import GameRules
 
 STANDARD = load_map("standard")
+RULES = GameRules(STANDARD)
 
 
 @pytest.fixture
@@ -36,9 +38,9 @@ def server():
         yield server
 
 
-def seats(server, *powers, seconds=10.0, **options) -> DiplomacySeats:
+def seats(server, *powers, seconds=10.0, rules=RULES, **options) -> DiplomacySeats:
     accounts = {power: Account(f"user_{power}", "word") for power in powers or ["FRANCE"]}
-    return DiplomacySeats(Wire(server.address, seconds=seconds), STANDARD, "g", accounts, **options)
+    return DiplomacySeats(Wire(server.address, seconds=seconds), rules, "g", accounts, **options)
 
 
 def play(connection, phase="S1902M", **options):
@@ -142,7 +144,8 @@ def test_votes_for_a_draw(server, options, centers, votes):
     if centers > 3:
         owners = server.game.vector_game.state.center_owner
         owners[0, :centers] = server.game.map.power_index["FRANCE"]
-    play(seats(server), "F1901M", **options)
+    rules = GameRules("standard", draws_after=options.pop("draws_after", None))
+    play(seats(server, rules=rules), "F1901M", **options)
     assert server.votes == ({"FRANCE"} if votes else set())
 
 
@@ -193,7 +196,7 @@ def test_a_player_that_is_too_slow(server):
 def test_a_server_that_is_waited_for():
     """Another try after 1, 2, 4 ... 30 seconds, until the patience is at its end."""
     wire = Wire(Address("127.0.0.1", free_port()))
-    connection = DiplomacySeats(wire, STANDARD, "g", {"FRANCE": Account("u", "w")})
+    connection = DiplomacySeats(wire, RULES, "g", {"FRANCE": Account("u", "w")})
     with pytest.raises(UserError, match=r"127\.0\.0\.1:\d+: cannot be reached"):
         play(connection)
     told = []
@@ -272,7 +275,7 @@ def test_a_result_that_the_server_notes(server):
     """A draw of two, which leaves Turkey out, and a solo without the centers for it."""
     units = {"FRANCE": ["A PAR"], "ITALY": ["A VEN"], "TURKEY": ["A CON"]}
     server.game = Game.from_state("standard", {"name": "COMPLETED", "units": units})
-    seats = DiplomacySeats(Wire(server.address), STANDARD, "g", {})
+    seats = DiplomacySeats(Wire(server.address), RULES, "g", {})
     for note, winners in (("FRA, ITA", ["FRANCE", "ITALY"]), ("ITA", ["ITALY"])):
         data = server.data("FRANCE") | {"note": f"Victory by: {note}"}
         game = seats._position("g", [convert(_GameData, data, "the game")], ["FRANCE"]).game
@@ -289,7 +292,7 @@ def test_a_power_at_random(server, capsys):
 def test_any_power(server):
     server.given_power = "TURKEY"
     connection = DiplomacySeats(
-        Wire(server.address), STANDARD, "g", {"any": Account("u", "w")}, say=lambda text: None
+        Wire(server.address), RULES, "g", {"any": Account("u", "w")}, say=lambda text: None
     )
     counts, told = play(connection, "F1901M")
     assert counts.orders == 3 and "TURKEY" in told[-1]
@@ -423,7 +426,7 @@ def test_powers_that_nobody_plays(server):
     server.controllers["FRANCE"] = "somebody", 1
     server.given["FRANCE"], server.waits["FRANCE"], server.status = [], False, "active"
     said = []
-    connection = DiplomacyDummies(Wire(server.address), STANDARD, say=said.append)
+    connection = DiplomacyDummies(Wire(server.address), RULES, say=said.append)
     loop = waiting_for_nothing(connection, said)
     loop._round()
     assert server.game.phase == "F1901M" and loop.counts.orders == 19

@@ -15,11 +15,11 @@ from diplomacy_engine.extras.connections.talk import (
     keeping_promises,
     known_messages,
     say_what_is_left,
-    talking_game,
 )
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.negotiators.negotiation import Silent
 from diplomacy_engine.press.negotiators.planners import Nash
+from diplomacy_engine.rules.game_rules import GameRules
 
 STANDARD = load_map("standard")
 PEACE = "PRP ( PCE ( ENG FRA ) )"
@@ -112,7 +112,7 @@ def test_messages_that_mean_nothing_here_have_no_effect(text):
     saved = Game("standard").to_saved_game()
     messages = [said("ENGLAND", "FRANCE", text), said("ENGLAND", "FRANCE", "PRP(PCE(ENG FRA))", 1)]
     saved["phases"][-1]["messages"] = [m | {"phase": "S1901M"} for m in messages]
-    game = talking_game(saved, STANDARD, None)
+    game = Game.from_saved_game(saved, GameRules(STANDARD, press="offers"))
     assert list(game.offers("FRANCE").values()) == ["ENGLAND: peace between ENGLAND and FRANCE"]
 
 
@@ -124,7 +124,9 @@ def server():
 
 def until(server, power, phase, **options) -> Until:
     accounts = {power: Account(f"user_{power}", "word")}
-    return Until(DiplomacySeats(Wire(server.address), STANDARD, "g", accounts, **options), phase)
+    return Until(
+        DiplomacySeats(Wire(server.address), GameRules("standard"), "g", accounts, **options), phase
+    )
 
 
 def alone(server, player, told=None, **options) -> SeatLoop:

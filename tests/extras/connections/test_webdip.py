@@ -13,6 +13,7 @@ from diplomacy_engine.extras.connections.connection import ConnectionLost, Phase
 from diplomacy_engine.extras.connections.loop import SeatLoop, dropped
 from diplomacy_engine.extras.connections.webdip import WebdipSeat, convoy_path, kept_texts
 from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.textgame.imports.games import read_games
 from diplomacy_engine.textgame.imports.webdiplomacy import classic, order_row, read_variant
 
@@ -38,10 +39,11 @@ def exchanges(*names: str):
     return pytest.mark.parametrize("site", names, indirect=True)
 
 
-def seat(site, country=FRANCE, key=None, game=5, **options) -> WebdipSeat:
+def seat(site, country=FRANCE, key=None, game=5, years=None, **options) -> WebdipSeat:
     page = webdip_site.Site(site.url, key or f"key-{country}", seconds=5)
     options = {"sleep": lambda seconds: None, "say": lambda text: None} | options
-    return WebdipSeat(page, game, None, STANDARD, **options)
+    rules = GameRules("standard", max_years=years)
+    return WebdipSeat(page, game, None, rules, **options)
 
 
 def loop_of(connection, player="dumbbot", told=None) -> SeatLoop:
@@ -110,7 +112,7 @@ def test_ready_comes_after_the_orders_are_compared(site):
 def test_what_a_player_sees(site):
     """The position of the files is the game's, its last orders and retreats too."""
     for _ in range(3):
-        (now,) = seat(site, max_years=35).positions()
+        (now,) = seat(site, years=35).positions()
         state = now.game.to_state()
         for key, value in site.mark().items():
             assert state[key] == value, key

@@ -25,7 +25,6 @@ from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.extras.language.talker import Talker
 from diplomacy_engine.players.advice import orders_by_player
 from diplomacy_engine.press.daide import is_daide
-from diplomacy_engine.press.press import PressRules
 from diplomacy_engine.rules.map import load_map
 from diplomacy_engine.rules.vocabulary import vocabulary
 
@@ -96,7 +95,7 @@ def test_it_negotiates_by_possible_lines_alone(tokens):
     player = LocalPlayer("tiny", settings, model_of(tokens, temperature=3.0))
     report = evaluate_player(
         "three", Talker(player, "talker"), load_player("coin+random"), 3, max_years=4, samples=3,
-        press=PressRules("offers", 2),
+        press="offers", press_rounds=2,
     )  # fmt: skip
     counts = player.counts()
     assert counts["talks"] > 0 and counts["not_understood"] == 0

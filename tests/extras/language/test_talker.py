@@ -23,9 +23,10 @@ from diplomacy_engine.players.advice import next_offer, orders_by_player
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.press.daide import is_daide, messages_of
 from diplomacy_engine.press.negotiators.negotiation import honest_seats, negotiate
-from diplomacy_engine.press.press import PROTOCOLS, Press, PressRules
+from diplomacy_engine.press.press import Press
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.rules.game_rules import PROTOCOLS
 
 SWAP = "A GAL - BUD; A VIE S A GAL - BUD; A ALB - SER; A GRE S A ALB - SER"
 BAD = "</script><script>alert(1)</script>\x1b[2J\u202e"
@@ -231,10 +232,10 @@ def test_the_talk_of_a_match_is_in_its_replay(tmp_path, capsys):
 def test_people_hear_what_it_says(tmp_path):
     """On the page and in the terminal; others do not."""
     game = Game.from_position(ATTACK)
-    game.take_up_talk("offers", 2)
+    game.change_rules(press="offers", press_rounds=2)
     player = Talker(Scripted("to ENGLAND: peace", "no", sentence=BAD), "talker")
-    file, rules = tmp_path / "game.jsonl", PressRules("offers", 2)
-    session = seated(file, "hpp", game, "talker", lambda name: player, rules)
+    file = tmp_path / "game.jsonl"
+    session = seated(file, "hpp", game, "talker", lambda name: player)
     host = session.viewer(session.tokens["host"])
     clean = sentence_of(BAD)
     assert ("ITALY", "ENGLAND", clean) in game_view(session, host)["talk"]["said"]

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,8 @@ from diplomacy_engine.players.trust import needs_naming
 from diplomacy_engine.press.deals import Clause, Deals, OfferResult, Side, make_offers
 from diplomacy_engine.press.negotiators.negotiation import negotiate, talk_of
 from diplomacy_engine.press.negotiators.neighbors import Peaceful
-from diplomacy_engine.press.press import PEACE_ALONE, Press, PressRules
+from diplomacy_engine.press.press import PEACE_ALONE, Press
+from diplomacy_engine.rules.game_rules import GameRules
 
 OURS = f"cmd:{sys.executable} -m diplomacy_engine bot"
 EXAMPLE = f"cmd:{sys.executable} {REPOSITORY}/examples/grabber.py"
@@ -143,8 +145,9 @@ def test_both_examples_order_alike():
 def test_a_bot_of_ours_talks_as_in_process(name, press, inside):
     """To the digit, what is said included."""
     results = []
-    rules = PressRules(*press)
-    match = MatchSettings("standard", seed=4, max_years=1 + rules.binding, press=rules)
+    names = "press", "press_rounds", "binding"
+    rules = GameRules("standard", max_years=2, **dict(zip(names, press)))
+    match = MatchSettings(replace(rules, max_years=1 + rules.binding), seed=4)
     for player in (name, f"cmd:{name}"):
         player = load_player(player)
         report = evaluate_player(match, player, load_player(name), 1)

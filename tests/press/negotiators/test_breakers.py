@@ -10,7 +10,7 @@ from diplomacy_engine.press.deals import empty_deals
 from diplomacy_engine.press.negotiators.negotiation import Talk, negotiate
 from diplomacy_engine.press.negotiators.neighbors import Peaceful, PowerReach
 from diplomacy_engine.press.negotiators.planners import Breaker, Grudge, Nash, Sanction
-from diplomacy_engine.press.press import Press, PressRules
+from diplomacy_engine.press.press import Press
 from tests.support.press import FixedOrders
 
 # ENGLAND can walk into a center of ITALY.
@@ -111,7 +111,14 @@ def test_among_keepers_nothing_changes():
     player = load_player("nash(profiles=2)+dumbbot")
     found = [
         evaluate_player(
-            "standard", player, player, 7, max_years=2, press=PressRules("offers", 1, binding)
+            "standard",
+            player,
+            player,
+            7,
+            max_years=2,
+            press="offers",
+            press_rounds=1,
+            binding=binding,
         ).result()
         for binding in (True, False)
     ]

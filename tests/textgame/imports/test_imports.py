@@ -182,7 +182,7 @@ def test_the_published_form_of_saved_games(tmp_path):
         phase["votes"] = {power: "yes" for power in phase.get("votes", ())} | {"ITALY": "no"}
     (tmp_path / "game.json").write_text(json.dumps(other, indent=1))
     again, notes = played(tmp_path / "game.json")
-    assert notes == [] and again.draw_votes and again.history[0]["votes"] == ["FRANCE"]
+    assert notes == [] and again.rules.draw_votes and again.history[0]["votes"] == ["FRANCE"]
     same = [[phase | {"results": {}} for phase in one.history] for one in (again, game)]
     assert same[0] == same[1] and again.units == game.units
 

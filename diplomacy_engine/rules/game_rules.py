@@ -1,0 +1,147 @@
+"""`GameRules`: all that defines a game beside its position, in one record.
+
+Games, matches, saved games, the play page, environments and connections hold it whole;
+`dataclasses.replace` makes variants.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta, Struct
+
+from .._suggest import quoted
+from ..errors import UserError
+from ..records import convert
+from .map import MAP_NAMES, Map, load_map
+
+Protocol = Literal["mutual", "offers", "propose-choose"]
+PROTOCOLS = get_args(Protocol)
+MOST_ROUNDS = 4
+MOST_YEARS = 1000  # the largest year limit, as in map files and commands
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    max_years: Annotated[int, Meta(ge=0, le=MOST_YEARS)] | None = None
+    """game years after which a game ends; None or 0: no limit, and None stands here"""
+    year_limit: Literal["draw", "truncate"] = "draw"
+    """how a game that reaches the limit counts: as a draw, or as cut off, which pays no reward"""
+    draw_votes: bool = False
+    """whether powers may vote for a draw"""
+    draws_after: Annotated[int, Meta(ge=0, le=30_000)] | None = None
+    """first year in which players vote for a draw (games/votes.py says which), which then is
+    possible; None: they do not"""
+    press: Protocol | None = None
+    """how powers make deals before they order, as in docs/press.md; None: they do not"""
+    press_rounds: Annotated[int, Meta(ge=1)] | None = None
+    """how many offers a power may send in a phase; with `propose-choose`, to each other power;
+    None: 4 with `offers`, else 1, and the number stands here"""
+    binding: bool = True
+    """whether orders that break a deal cannot be given"""
+    open_press: bool = False
+    """whether everybody sees who is at peace with whom"""
+    break_cost: Annotated[float, Meta(ge=0)] = 0.0
+    """taken from the reward of who breaks its deals with another power in a phase"""
+
+
+OPTIONS = tuple(field.name for field in fields(_Options))  # all fields but the map
+
+
+class _SavedMap(Struct):
+    map: str
+    map_facts: dict | None = None  # of a map that is not included
+    teams: str | None = None
+    team_victory: int = 0
+
+
+@dataclass(frozen=True)
+class GameRules(_Options):
+    """The rules of a game; UserError if a field is out of range."""
+
+    map: Map
+    """the map, with its teams; its name or file will do"""
+
+    def __post_init__(self) -> None:
+        options = convert(_Options, {name: getattr(self, name) for name in OPTIONS}, "these rules")
+        values = vars(options) | {"map": load_map(self.map), "max_years": self.max_years or None}
+        values["draw_votes"] |= self.draws_after is not None
+        most, rounds = MOST_ROUNDS, self.press_rounds
+        if self.press is None:
+            rounds = None
+        elif rounds is None:
+            rounds = most if self.press == "offers" else 1
+        most = 1 if self.press == "mutual" else most  # wishes are not answered
+        if rounds is not None and rounds > most:
+            raise UserError(f"{self.press} press has 1 to {most} rounds, not {quoted(rounds)}")
+        for name, value in (values | {"press_rounds": rounds}).items():
+            object.__setattr__(self, name, value)
+
+    def __deepcopy__(self, _memo: dict) -> "GameRules":
+        return self
+
+    @classmethod
+    def of(
+        cls,
+        game: "str | Path | Map | GameRules",
+        teams: str = "",
+        team_victory: int = 0,
+        **options: Any,
+    ) -> "GameRules":
+        """Return rules as settings say them: where they say nothing of `max_years`, it is the
+        map's, or that of the rules given in place of a map."""
+        if not isinstance(game, GameRules):
+            game = cls(load_map(game))
+            options = {"max_years": game.map.max_years} | options
+        if teams or team_victory:
+            options["map"] = game.map.with_teams(teams, team_victory)
+        return replace(game, **options) if options else game
+
+    @property
+    def talk(self) -> tuple:
+        """How powers make deals: press, rounds, whether these are binding, and open."""
+        return self.press, self.press_rounds, self.binding, self.open_press
+
+    def flags(self, without: Collection[str] = ()) -> list[str]:
+        """Return the words of a command line that say how a map's usual rules differ from these,
+        but for what no command can be told, and the fields `without`."""
+        teams, usual = self.map.teams, GameRules(self.map, max_years=self.map.max_years)
+        words = ["--teams", teams.text] if teams.text else []
+        words += ["--team-victory", str(teams.victory_centers)] if teams.victory_centers else []
+        for name in OPTIONS:
+            value, flag = getattr(self, name), f"--{name.replace('_', '-')}"
+            if name in ("draw_votes", "break_cost", *without) or value is None:
+                continue
+            if value != getattr(usual, name):
+                words += [flag] if value is True else [flag, "no" if value is False else str(value)]
+        return words
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a saved game says of its rules: those off their default, and its map, whole
+        if it is not included, so that it can be read where its file is not."""
+        game_map, teams = self.map, self.map.teams
+        notes: dict[str, Any] = {"map": game_map.name}
+        if game_map.name not in MAP_NAMES or load_map(game_map.name).hash != game_map.hash:
+            notes["map_facts"] = game_map.facts
+        if teams.text:
+            notes |= {"teams": teams.text, "team_victory": teams.victory_centers}
+        values = ((field, getattr(self, field.name)) for field in fields(_Options))
+        return notes | {field.name: value for field, value in values if value != field.default}
+
+    @classmethod
+    def from_json(
+        cls, notes: Mapping, game_map: "str | Path | Map | GameRules | None", source: str
+    ) -> "GameRules":
+        """Return the rules of a saved game, perhaps on another map or by rules given here."""
+        if isinstance(game_map, GameRules):
+            return game_map
+        saved = convert(_SavedMap, notes, source)
+        if game_map is None and saved.map_facts is not None:
+            played = Map(saved.map_facts, "of the saved game")
+        else:
+            played = load_map(game_map or saved.map)
+        if not played.teams.text and saved.teams is not None:
+            played = played.with_teams(saved.teams, saved.team_victory)
+        options = convert(_Options, {k: notes[k] for k in OPTIONS if k in notes}, source)
+        return cls(played, **vars(options))
