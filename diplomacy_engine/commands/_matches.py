@@ -46,8 +46,8 @@ SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 
 
-def rules_of(arguments: Any, game_map: Map) -> GameRules:
-    return GameRules.of(game_map, **rule_changes(arguments))
+def rules_of(arguments: Any, game: Map | GameRules) -> GameRules:
+    return GameRules.of(game, **rule_changes(arguments))
 
 
 def rule_changes(arguments: Any) -> dict[str, Any]:

@@ -49,10 +49,11 @@ from ..players.population import (
 )
 from ..records import convert, read_toml
 from ..replays.replay import load_replays
+from ..rules.game_rules import GameRules
 from ..rules.map import Map, load_map
 from ._console import make_console, print_table
 from ._flags import Add, Make, Rank, Show
-from ._matches import load_players, map_of, showing_progress, write_result
+from ._matches import load_players, map_of, rules_of, showing_progress, write_result
 
 RUNS = CONFIGS / "population" / "runs.toml"
 # Fast on every map, where those that search are not.
@@ -81,21 +82,21 @@ def run_rank(arguments: Rank) -> int:
         raise UserError("give either --player or --saved-games")
     check_target(arguments.json)
     population = _population(arguments)
-    game_map = population.map.with_teams(arguments.teams, arguments.team_victory)
+    rules = rules_of(arguments, population.rules)
     if arguments.player:
-        ranks = _rank_players(arguments, population, game_map)
+        ranks = _rank_players(arguments, population, rules)
     else:
         person, rng = arguments.person or PERSON, np.random.default_rng(arguments.seed)
         replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
         ranks = {person: rank_person(population, replays, person, rng)}
-    print_ranks(population, ranks, game_map)
+    print_ranks(population, ranks, rules.map)
     result = {
         "map": population.map.name,
-        **({"teams": game_map.teams.text} if game_map.teams.text else {}),
+        **({"teams": rules.map.teams.text} if rules.map.teams.text else {}),
         "population": population.shown_folder,
         "seed": arguments.seed,
-        "max_years": population.max_years,
-        "year_limit": population.year_limit,
+        "max_years": rules.max_years,
+        "year_limit": rules.year_limit,
         "players": {name: asdict(standing) for name, standing in ranks.items()},
     }
     write_result(arguments.json, result)
@@ -115,16 +116,16 @@ def _population(arguments: Rank | Show) -> Population:
 
 
 def _rank_players(
-    arguments: Rank, population: Population, game_map: Map
+    arguments: Rank, population: Population, rules: GameRules
 ) -> dict[str, PopulationRank]:
-    players = load_players(arguments.player, game_map, arguments)
+    players = load_players(arguments.player, rules.map, arguments)
     members = load_members(population, threads=arguments.threads)
     num_games = arguments.games or rank_games(population.map.name)
     announce_compilation()
     ranks, seed, threads = {}, arguments.seed, arguments.threads
     for player in players:
         with showing_progress(num_games) as progress:
-            how = {"progress": progress, "seed": seed, "threads": threads, "game_map": game_map}
+            how = {"progress": progress, "seed": seed, "threads": threads, "map": rules.map}
             ranks[player.name] = rank_player(population, player, members, num_games, **how)
     return ranks
 
@@ -133,7 +134,7 @@ def print_ranks(population: Population, ranks: dict[str, PopulationRank], game_m
     console, teams = make_console(), game_map.teams.text
     console.print(
         f"among {len(population.members)} members of {population.title} on map "
-        f"{game_map.name}{teams and f', teams {teams}'}; {limit_text(vars(population))}; "
+        f"{game_map.name}{teams and f', teams {teams}'}; {limit_text(vars(population.rules))}; "
         "95% intervals in brackets"
     )
     rows = []
@@ -193,10 +194,8 @@ def run_make(arguments: Make) -> int:
     try:
         members = _packed_members(runs, copies or COPIES, arguments.map, new)
         games = arguments.games or TOURNAMENT.get(game_map.name, OTHER_TOURNAMENT)
-        years, none = game_map.max_years, np.zeros((len(members), len(members)))
-        population = Population(
-            new, game_map, tuple(members), years, "draw", games, arguments.seed, none, none
-        )
+        none, rules = np.zeros((len(members), len(members))), GameRules.of(game_map)
+        population = Population(new, rules, tuple(members), games, arguments.seed, none, none)
         players = load_members(population, threads=arguments.threads)
         announce_compilation()
         with showing_progress(games) as progress:

@@ -144,7 +144,8 @@ def rank_player(
     num_games: int,
     **settings: Any,
 ) -> PopulationRank:
-    """Play a player against all members; `settings` of MatchSettings replace the population's.
+    """Play a player against all members; `settings` of MatchSettings and
+    GameRules replace the population's.
     `progress` among them is told how many games have been played."""
     return _ranked(population, player, members, num_games, **settings)[0]
 
@@ -182,8 +183,7 @@ def _ranked(
     **settings: Any,
 ) -> tuple[PopulationRank, np.ndarray, np.ndarray]:
     """Return where a player ranks among members, and seats and ranks of its games with them."""
-    defaults = {"max_years": population.max_years, "year_limit": population.year_limit}
-    rules = match_settings(settings.pop("game_map", population.map), **defaults | settings)
+    rules = match_settings(population.rules, **settings)
     rng, teams = np.random.default_rng(rules.seed), rules.game_map.teams
     if len(teams.names) == 1:
         raise UserError(f"--teams {teams.text} leaves nobody to rank the player against")
@@ -203,9 +203,7 @@ def rate_members(
     count, powers = len(players), len(population.map.powers)
     if count < powers:
         raise UserError(f"a population of {population.map.name} needs at least {powers} members")
-    settings = match_settings(
-        population.map, seed=population.seed, max_years=population.max_years, threads=threads
-    )
+    settings = match_settings(population.rules, seed=population.seed, threads=threads)
     rng = np.random.default_rng(population.seed)
     seats = balanced_seats(count, powers, population.games, rng)
     ranks = play_tables(settings, players, seats, progress=progress).figures()[1]["rank"]

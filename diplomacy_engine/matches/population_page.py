@@ -115,7 +115,7 @@ def population_page(
         members=str(len(population.members)),
         games=f"{population.games:,}",
         seed=str(population.seed),
-        limit=limit_text(vars(population)),
+        limit=limit_text(vars(population.rules)),
         spread=f"{spread:.1f}",
         ladder=_ladder(_members(population, ranked or {})),
         matrix=matrix,

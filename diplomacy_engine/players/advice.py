@@ -18,7 +18,6 @@ from ..press.daide import ClauseRow, clauses_of
 from ..press.deals import Offers, make_offers
 from ..press.negotiators.negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from ..textgame.game import Game
-from ..textgame.saved_game import read_broken
 from .asking import ask_player, orders_of, slots_of
 from .protocols import (
     ExplainingPlayer,
@@ -334,7 +333,7 @@ def _breaches(game: Game, powers: np.ndarray) -> np.ndarray:
     """Return Talk.breaches by the game's history, which a game that is taken up again has, too."""
     ages, year = np.full((len(game.powers),) * 2, NONE, np.int32), int(game.phase[1:-1])
     for phase in game.history:
-        for power, other in read_broken(phase, game.map):
-            pair = game.map.power_index[other], game.map.power_index[power]
-            ages[pair] = year - int(phase["name"][1:-1])
+        for power, others in phase.get("broken", {}).items():
+            rows = [game.map.power_index[other] for other in others]
+            ages[rows, game.map.power_index[power]] = year - int(phase["name"][1:-1])
     return ages[powers]

@@ -20,10 +20,10 @@ from .._files import atomic_write, read_file
 from .._suggest import quoted
 from ..errors import UserError
 from ..games.observation import OBSERVATION_VERSION
-from ..records import read_json
-from ..rules.map import MAP_NAMES, Map, MapError, load_map
+from ..records import convert, read_json
+from ..rules.game_rules import GameRules
+from ..rules.map import Map, MapError
 from ..rules.vocabulary import vocabulary
-from ..scoring.outcomes import YEAR_LIMITS
 from .bots import BOTS
 from .policy.files import REFERENCE
 
@@ -35,7 +35,6 @@ MOST_LIST = 20_000_000  # bytes of population.json
 MOST_FILE = 20_000_000  # bytes of a member's file
 MOST_WEIGHTS = 200_000_000  # bytes of its arrays
 MOST_MEMBERS = 10_000
-_FACTS = ("max_years", "year_limit", "games", "seed")  # of the games that gave the ratings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,32 +60,30 @@ _Table = list[list[Annotated[float, Meta(ge=0, lt=2**53)]]]
 
 class _Saved(Struct):
     format: Literal[FORMAT]
-    map: str
     vocabulary_hash: str
     observation_version: Literal[OBSERVATION_VERSION]
-    max_years: _Count
-    year_limit: Literal[tuple(YEAR_LIMITS)]
     games: _Count
     seed: _Count
     members: Annotated[list[PopulationMember], Meta(min_length=2, max_length=MOST_MEMBERS)]
     met: _Table
     above: _Table
-    map_facts: dict | None = None  # of a map that is not bundled
 
 
 @dataclasses.dataclass(frozen=True)
 class Population:
     folder: Path
-    map: Map
+    rules: GameRules  # of all games
     members: tuple[PopulationMember, ...]
-    max_years: int  # of all games
-    year_limit: str
     games: int  # of the tournament that gave the ratings
     seed: int  # of its seats and games
     # Of each pair of members: the games that both played in, and the sum of the shares of these in
     # which the first ended above the second, (members, members) each.
     met: np.ndarray
     above: np.ndarray
+
+    @property
+    def map(self) -> Map:
+        return self.rules.map
 
     @property
     def title(self) -> str:
@@ -124,20 +121,19 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
     """Members' files are read when they are loaded. Refused: one of another map than `game_map`."""
     folder = Path(folder)
     path = folder / POPULATION
-    saved = read_json(_Saved, path, MOST_LIST)
+    notes = read_json(dict, path, MOST_LIST)
+    saved = convert(_Saved, notes, path)
     try:
-        bundled = saved.map in MAP_NAMES
-        saved_map = load_map(saved.map) if bundled else Map(dict(saved.map_facts), saved.map)
-        wrong = _wrong(saved, saved_map)
-    except (MapError, KeyError, TypeError, ValueError, AttributeError) as error:
+        rules = GameRules.from_json(notes, None, path)
+        wrong = _wrong(saved, rules.map)
+    except MapError as error:
         wrong = f"map: {str(error)[:200]}"
     if game_map is not None and vocabulary(game_map).hash != saved.vocabulary_hash:
-        wrong = wrong or f"map: {saved_map.name}, not {game_map.name}"
+        wrong = wrong or f"map: {rules.map.name}, not {game_map.name}"
     if wrong:
         raise UserError(f"{path}: {wrong}")
-    facts = (getattr(saved, name) for name in _FACTS)
     tables = np.array(saved.met), np.array(saved.above)
-    return Population(folder, saved_map, tuple(saved.members), *facts, *tables)
+    return Population(folder, rules, tuple(saved.members), saved.games, saved.seed, *tables)
 
 
 def _wrong(saved: _Saved, game_map: Map) -> str:
@@ -164,15 +160,13 @@ def _wrong(saved: _Saved, game_map: Map) -> str:
 
 def write_population(population: Population) -> None:
     best = sorted(range(len(population.members)), key=lambda i: -population.members[i].rating)
-    game_map = population.map
-    own = {} if game_map.name in MAP_NAMES else {"map_facts": game_map.facts}
     saved = {
         "format": FORMAT,
-        "map": game_map.name,
-        **own,
-        "vocabulary_hash": vocabulary(game_map).hash,
+        **population.rules.to_json(),
+        "vocabulary_hash": vocabulary(population.map).hash,
         "observation_version": OBSERVATION_VERSION,
-        **{name: getattr(population, name) for name in _FACTS},
+        "games": population.games,
+        "seed": population.seed,
         "members": [dataclasses.asdict(population.members[i]) for i in best],
     }
     head = json.dumps(saved, indent=1).removesuffix("\n}")

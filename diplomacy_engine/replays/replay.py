@@ -24,10 +24,9 @@ from ..textgame.causes import played_orders, result_words
 from ..textgame.imports.games import Note, read_games
 from ..textgame.saved_game import (
     in_disorder,
+    name_on,
     named_map,
-    read_broken,
     read_saved_game,
-    read_votes,
 )
 
 VOTES, CONCEDES, BREAKS = "votes for a draw", "concedes", "breaks the deal"
@@ -130,8 +129,9 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
             for m in phase["messages"]
         ]
-        talk += [(power, other, BREAKS) for power, other in read_broken(phase, played_on)]
-        declared = [(power, "", VOTES) for power in read_votes(phase, played_on)]
+        broken = phase.get("broken", {}).items()
+        talk += [(power, other, BREAKS) for power, others in broken for other in others]
+        declared = [(power, "", VOTES) for power in phase.get("votes", ())]
         for power in ending.conceded:
             if power not in given_up and in_disorder(phase["state"], power):
                 given_up.add(power)
@@ -153,11 +153,8 @@ def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
     players = saved.get("players")
     if not isinstance(players, Mapping):
         return {}
-    return {
-        power: _one_line(players[power])
-        for power in game_map.powers
-        if isinstance(players.get(power), str)
-    }
+    of = {name_on(game_map, power): player for power, player in players.items()}
+    return {p: _one_line(of[p]) for p in game_map.powers if isinstance(of.get(p), str)}
 
 
 def _one_line(text: str) -> str:

@@ -921,7 +921,7 @@ class Game:
             game._games.state.year[0] = parse_phase(last)[0]
         other_rules = isinstance(game_map, GameRules) or "draw_votes" in changes
         if game.rules.draw_votes or not other_rules:
-            for power in saved_games.read_votes(phases[-1], game.map):
+            for power in phases[-1].get("votes", ()):
                 game.vote(power)
         if "last_orders" not in phases[-1]["state"]:
             game.take_up_last_movement()

@@ -1,9 +1,9 @@
 """Saved games in the format of the `diplomacy` package, one game per line of a .jsonl file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
 from msgspec.structs import astuple
@@ -160,17 +160,12 @@ def read_saved_game(
     rules = GameRules.from_json(notes, game_map, source)
     played_on, phases = rules.map, []
     for (_, name), phase in zip(names, saved["phases"]):
-        state = _named(phase["state"])
         try:
-            orders = _by_power(played_on, phase["orders"])
-            state |= {"units": _by_power(played_on, state["units"])}
+            phases.append(_by_names_of(played_on, phase, name))
         except UserError as error:
             which = named_map(saved, game_map)
             raise UserError(f"{source}: {name}: {error}{which}") from None
-        spoken = phase.get("messages", ())
-        messages = [dict(one) | {"phase": canonical_phase(one["phase"])} for one in spoken]
-        phases.append(_named(phase) | {"state": state, "orders": orders, "messages": messages})
-    conceded = _powers(played_on, game.conceded)
+    conceded = tuple(_powers(played_on, game.conceded))
     return str(game.id), rules, phases, Ending(game.draw_agreed, conceded)
 
 
@@ -216,32 +211,45 @@ def named_map(saved: Mapping, game_map: Map | str | None) -> str:
     return "" if game_map is None else f" (the game names map {saved['map']:.60})"
 
 
-def _by_power(game_map: Map, table: Mapping) -> dict:
-    """Return a table with powers named as on the map; UserError if it has none of that name."""
-    numbers = [game_map.power_number(name, or_neutral=True) for name in table]
-    return {game_map.unit_powers[number]: own for number, own in zip(numbers, table.values())}
-
-
-def _named(record: Mapping) -> dict:
-    return dict(record) | {"name": canonical_phase(record["name"])}
-
-
-def read_votes(phase: Mapping, game_map: Map) -> tuple[str, ...]:
-    return _powers(game_map, phase.get("votes", ()))
-
-
-def read_broken(phase: Mapping, game_map: Map) -> list[tuple[str, str]]:
-    """Return who broke a deal with whom in a phase."""
-    return [
-        (power, other)
-        for name, names in phase.get("broken", {}).items()
-        for power in _powers(game_map, [name])
-        for other in _powers(game_map, names)
+def _by_names_of(game_map: Map, phase: Mapping, name: str) -> dict:
+    """Return a phase in which powers have their names on the map, and phases theirs; UserError if
+    the map has no power that has units, orders, votes or broken deals."""
+    state = _by_power(game_map, phase["state"], ["units"]) | {"name": name}
+    phase = _by_power(game_map, phase, ["orders", "broken"]) | {"name": name, "state": state}
+    if "votes" in phase:
+        phase["votes"] = _powers(game_map, phase["votes"])
+    if "broken" in phase:
+        phase["broken"] = {power: _powers(game_map, o) for power, o in phase["broken"].items()}
+    phase["messages"] = [
+        dict(one)
+        | {role: name_on(game_map, one[role]) for role in ("sender", "recipient")}
+        | {"phase": canonical_phase(one["phase"])}
+        for one in phase.get("messages", ())
     ]
+    return phase
 
 
-def _powers(game_map: Map, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(game_map.powers[game_map.power_number(name)] for name in names)
+def _by_power(game_map: Map, record: Mapping, of_powers_alone: Sequence[str]) -> dict:
+    """Return a record with its tables by the powers' names on the map."""
+    named: dict[str, Any] = dict(record)
+    for key, table in record.items():
+        if key in of_powers_alone:
+            for name in table:
+                game_map.power_number(name, or_neutral=True)
+        if isinstance(table, Mapping):
+            named[key] = {name_on(game_map, name): own for name, own in table.items()}
+            if len(named[key]) < len(table):
+                raise UserError(f"{key}: has a power twice")
+    return named
+
+
+def name_on(game_map: Map, name: str) -> str:
+    upper = name.upper() if isinstance(name, str) else name
+    return upper if upper in game_map.unit_power_index else name
+
+
+def _powers(game_map: Map, names: Iterable[str]) -> list[str]:
+    return [game_map.powers[game_map.power_number(name)] for name in names]
 
 
 def in_disorder(state: Mapping, power: str) -> bool:

@@ -582,7 +582,7 @@ def test_a_deal_binds(monkeypatch):
     assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[3]
     env._partner.breaks_deals = True  # as a breaker, which is no bot that holds
     for binding in (True, False):
-        env._settings = replace(env._settings, binding=binding)
+        env._games.rules = replace(env._games.rules, binding=binding)
         env.reset(seed=1)
         assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[-1]["broken"] == (not binding)
         assert env.game.units == {"ENGLAND": ["A PAR" if binding else "A LON"], "RUSSIA": ["A UKR"]}

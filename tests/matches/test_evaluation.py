@@ -185,7 +185,9 @@ def test_parts_join_to_the_whole(name, bots, options):
         for one, other in zip(joined.outcomes, whole.outcomes):
             np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(joined.seats, whole.seats)
-        longer = replace(whole, settings=replace(settings, max_years=5), number=whole.number + 99)
+        longer = replace(
+            whole, settings=match_settings(settings, max_years=5), number=whole.number + 99
+        )
         for wrong in (parts + parts[:1], [whole, longer]):
             with pytest.raises(UserError, match="parts of one match"):
                 MatchReport.join(wrong)

@@ -22,6 +22,7 @@ from diplomacy_engine.environments.settings import AgentSettings, PowersSettings
 from diplomacy_engine.matches.forks import fork
 from diplomacy_engine.matches.match import match_settings
 from diplomacy_engine.play.file import read_session
+from diplomacy_engine.players.population import FOLDERS, read_population, write_population
 from diplomacy_engine.rules.game_rules import PROTOCOLS, GameRules
 
 THREE = load_map("three")
@@ -124,6 +125,12 @@ def printed(rules: GameRules) -> GameRules:
     return replace(understood, draw_votes=rules.draw_votes, break_cost=rules.break_cost)
 
 
+def of_a_population(folder, rules: GameRules) -> GameRules:
+    population = read_population(FOLDERS / "small")
+    write_population(replace(population, folder=folder, rules=rules))
+    return read_population(folder).rules
+
+
 WAYS = {
     "JSON": lambda rules, _: GameRules.from_json(through_json(rules.to_json()), None, "a game"),
     "pickle": lambda rules, _: pickle.loads(pickle.dumps(rules)),
@@ -149,6 +156,7 @@ WAYS = {
     "--phase": lambda rules, file: resumed(file, rules, phase="S1901M"),
     "an environment's spec": lambda rules, _: by_its_spec(rules),
     "all powers": lambda rules, _: of_all_powers(rules),
+    "population": lambda rules, file: of_a_population(file.parent, rules),
     "printed command": lambda rules, _: printed(rules),
 }
 

@@ -206,13 +206,6 @@ def test_one_of_several_games_is_played_on_from_a_phase(play, capsys):
     assert "--game has no effect" in refused("--text --resume g.jsonl --game 1", capsys)
 
 
-def test_a_game_from_a_phase_keeps_the_year_of_votes(play):
-    play("--map small --power england --against hold --draws-after 1901 --save g.jsonl", "go\n")
-    shown = play("--resume g.jsonl --phase S1901M --power england --against hold --save h.jsonl")
-    assert "votes for a draw: 1 of 2" in shown
-    assert next(read_saved_games("h.jsonl"))["draws_after"] == 1901
-
-
 def test_press_is_kept_in_the_file(play, capsys):
     play("--map small --power ENGLAND --save g.jsonl --against peaceful+hold --press offers")
     (saved,) = read_saved_games("g.jsonl")

@@ -30,8 +30,8 @@ SHOWN = {
 def begun(file, monkeypatch):
     numbers = itertools.count()
     monkeypatch.setattr(secrets, "token_urlsafe", lambda size: f"token-{next(numbers):020}")
-    game = Game("three", max_years=3, press="offers")
-    return seated(file, "hgg", game, "thinker", lambda name: Thinker(), FREE, hint="thinker")
+    game = Game("three", max_years=3, **FREE)
+    return seated(file, "hgg", game, "thinker", lambda name: Thinker(), hint="thinker")
 
 
 def play_phase(session, seed):

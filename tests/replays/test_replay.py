@@ -190,14 +190,7 @@ def test_files_that_are_no_games(tmp_path, capsys, content, message):
     assert not target.exists()
 
 
-def test_powers_in_small_letters():
-    game = Game("small")
-    game.submit("ENGLAND", ["A LON - HOL"])
-    game.adjudicate()
-    saved = game.to_saved_game()
-    small = json.loads(json.dumps(saved).replace('"ENGLAND": ["A', '"england": ["A'))
-    assert small != saved and make_replay(small).frames == make_replay(saved).frames
-    assert Game.from_saved_game(small).to_saved_game() == saved
+def test_a_game_of_another_map():
     with pytest.raises(UserError, match=r"'AUSTRIA' .*names map standard"):
         make_replay(Game("standard").to_saved_game(), game_map="small")
 

@@ -18,7 +18,7 @@ from support.games import (
     state,
 )
 
-from diplomacy_engine import Game, Map, VectorGame
+from diplomacy_engine import Game, GameRules, Map, VectorGame
 from diplomacy_engine.games import vector_game
 from diplomacy_engine.rules.map import Board
 from diplomacy_engine.rules.vocabulary import OrderTable, OrderVocabulary
@@ -235,7 +235,7 @@ def test_a_row_of_many_games():
     assert games.state.phase[1] == 2, "a view is a copy"
 
 
-CONSTANT = Enum, Map, Board, OrderVocabulary, OrderTable, vector_game._OfMap
+CONSTANT = Enum, GameRules, Map, Board, OrderVocabulary, OrderTable, vector_game._OfMap
 
 
 def contents(value, parts):

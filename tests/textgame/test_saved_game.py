@@ -12,7 +12,16 @@ from support.games import append_saved_game, play_randomly, standard
 from support.maps import tribes
 from support.tables import read_table
 
-from diplomacy_engine import MAP_NAMES, Game, Map, UserError, load_map
+from diplomacy_engine import (
+    MAP_NAMES,
+    Game,
+    GameRules,
+    Map,
+    UserError,
+    load_map,
+    load_player,
+)
+from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAPS_FOLDER
 from diplomacy_engine.textgame import saved_game
@@ -98,6 +107,59 @@ def test_round_trip_and_resume(seed, phases, name):
     for twin in (game, loaded):
         play_randomly(twin, random.Random(seed), 5)
     assert loaded.to_saved_game() == game.to_saved_game()
+
+
+def in_letters_of(change, powers, value, key=""):
+    """Return what a saved game says, with the powers' names in other letters."""
+    if isinstance(value, dict):
+        renamed = {change(k) if k in powers else k: v for k, v in value.items()}
+        return {k: in_letters_of(change, powers, v, k) for k, v in renamed.items()}
+    if isinstance(value, list):
+        return [in_letters_of(change, powers, each, "sender") for each in value]
+    return change(value) if key in ("sender", "recipient") and value in powers else value
+
+
+@pytest.fixture(scope="module")
+def games_with_talk() -> list[dict]:
+    """Saved games in which all is said that names powers, some of them not over."""
+    rules = GameRules("three", max_years=3, press="offers", binding=False, draws_after=1903)
+    players = [load_player(f"{voice}+dumbbot") for voice in ("breaker", "nash", "dealer")]
+    saved = list(play_tournament(rules, players, 3, samples=3).saved_games)
+    for one in list(saved):
+        one = {key: own for key, own in one.items() if key not in ("draw_agreed", "conceded")}
+        first, second = one["phases"][:2]
+        second = {key: second[key] for key in ("name", "state", "orders")}
+        game = Game.from_saved_game({**one, "phases": [first, second]})
+        game.vote("ENGLAND")
+        game.offer("RUSSIA", "ITALY", peace=True)
+        game.send("ITALY", "RUSSIA", "let us attack England")
+        game.concede("RUSSIA")
+        game.adjudicate()
+        saved.append(game.to_saved_game() | {"players": {"ITALY": "somebody"}})
+    for one in saved:
+        one["phases"][0] |= {
+            "thoughts": {"ENGLAND": {"value": 0.5}},
+            "broken": {"ITALY": ["RUSSIA"]},
+        }
+    return saved
+
+
+@pytest.mark.parametrize("change", [str.lower, str.title], ids=["lower", "title"])
+def test_names_in_other_letters_are_the_powers(games_with_talk, change):
+    """Whatever a saved game says of powers, it is read as if it named them as the map does."""
+    said = {key for one in games_with_talk for phase in one["phases"] for key in phase}
+    assert said >= {"votes", "broken", "thoughts"}
+    assert any(one.get("conceded") for one in games_with_talk)
+    for saved in games_with_talk:
+        other = in_letters_of(change, load_map("three").powers, saved)
+        assert other != saved and make_replay(other) == make_replay(saved)
+        again = Game.from_saved_game(other)
+        assert again.to_saved_game() == Game.from_saved_game(saved).to_saved_game()
+        assert again.votes == Game.from_saved_game(saved).votes
+    twice = json.loads(json.dumps(saved))
+    twice["phases"][0]["orders"]["england"] = []
+    with pytest.raises(UserError, match="orders: has a power twice"):
+        Game.from_saved_game(twice)
 
 
 def test_pending_and_void_orders_are_kept():

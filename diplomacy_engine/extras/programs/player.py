@@ -275,17 +275,18 @@ class TalkingProgram(ProgramPlayer):
         answer = self.program.answer(talk.games, positions[0].name, line)
         for position, messages in zip(positions, answer.messages):
             words = {
-                (m.sender, m.recipient): m.message for m in messages if not is_daide(m.message)
+                (m.sender.upper(), m.recipient.upper()): m.message
+                for m in messages
+                if not is_daide(m.message)
             }
             for message in messages:
                 try:
                     if is_daide(message.message):
-                        verb, offer = boards.read(position.game, message)
-                        speaker = position.game, talk.games.map.power_number(message.sender)
+                        (p, q), verb, offer = boards.read(position.game, message)
+                        speaker = position.game, p
                         if speaker not in speakers or not 1 <= len(offer[3]) <= MAX_CLAUSES:
                             raise UserError("nobody asked for this")
-                        pair = message.sender, message.recipient
-                        yield speaker, verb, offer, words.get(pair, "")
+                        yield speaker, verb, offer, words.get((names[p], names[q]), "")
                 except UserError:
                     self._wrong(talk.games, position.game, message.sender, message.message)
 

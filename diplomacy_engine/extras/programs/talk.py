@@ -48,21 +48,21 @@ class Boards:
         for o, seats in enumerate(zip(*(array.tolist() for array in offers[:3]))):
             yield seats[0], self.write(*seats, clauses_of(offers, o))
 
-    def read(self, row: int, message: Message) -> tuple[str, OfferRow]:
-        """Return the verb of a message, and the offer that it is or answers."""
-        p, q = (self.games.map.power_number(n) for n in (message.sender, message.recipient))
+    def read(self, row: int, message: Message) -> tuple[tuple[int, int], str, OfferRow]:
+        """Return who says a message to whom, its verb, and the offer that it is or answers."""
+        p, q = pair = tuple(map(self.games.map.power_number, (message.sender, message.recipient)))
         if not message.message.lstrip().startswith("PRP"):
             p, q = q, p
         verb, terms = read_message(self[row], p, q, message.message)
         if terms.others or terms.phase not in ("", current_phase(self[row])):
             raise UserError("programs make deals between two powers, for the phase at hand")
-        return verb, (row, p, q, terms.clauses)
+        return pair, verb, (row, p, q, terms.clauses)
 
     def read_offers(self, row: int, messages: Sequence[Message]) -> list[OfferRow]:
         offers = [self.read(row, message) for message in messages]
-        if any(verb != "PRP" for verb, _ in offers):
+        if any(verb != "PRP" for _, verb, _ in offers):
             raise UserError("an answer stands where an offer should")
-        return [offer for _, offer in offers]
+        return [offer for _, _, offer in offers]
 
 
 def deals_of(talk: Talk, s: int, boards: Boards) -> list[Message]:
