@@ -42,7 +42,7 @@ from .people import Opening, people_of
 GAMES = 32  # that are played for an outlook
 AT_ONCE = 12  # phases that are judged in one go
 # Mark -> what orders must have lost, in % of what was left; calibrated in docs/playing.md.
-MARKS = {"??": 30.0, "?": 18.0, "?!": 10.0}
+MARKS = {"??": 35.0, "?": 18.0, "?!": 10.0}
 MUCH = 20.0  # % of what was left; better orders that lose so much in hindsight give no mark
 WORST = 5  # decisions of a power that are listed first
 LIKELY, FEWER = 0.25, 0.3  # differences in probability, and in centers, that are told as a reason

@@ -173,7 +173,7 @@ def test_a_build_and_a_retreat_are_judged():
 
 
 def test_marks_need_to_be_sure():
-    assert mark_of(31, 1) == "??" and mark_of(20, 1) == "?" and mark_of(11, 1) == "?!"
+    assert mark_of(36, 1) == "??" and mark_of(20, 1) == "?" and mark_of(11, 1) == "?!"
     assert mark_of(9.9, 1) == mark_of(40, 21) == mark_of(0, 0) == mark_of(-10, 1) == ""
     assert mark_of(-20, 1) == "!" and mark_of(-20, 11) == ""
 

@@ -5,7 +5,7 @@ import { $, counted, h, nice, swatch } from "/page.js";
 const WORST = 5; // decisions that are listed before all others
 const APART = 16; // pixels between two marks over the slider
 const SIZES = {
-  "??": ["Blunder", "lost at least 30 % of what was left"],
+  "??": ["Blunder", "lost at least 35 % of what was left"],
   "?": ["Mistake", "lost at least 18 %"],
   "?!": ["Inaccuracy", "lost at least 10 %"],
   "!": ["Strong", "all else that was tried is worse"],

@@ -50,7 +50,7 @@ class JudgeSettings(NamedTuple):
     samples: int | None = None  # of the others' orders that tell a loss; None: by powers
     draws: int = 12  # of the judges' own orders, which are candidates
     changes: int = 8  # more candidates: what was ordered, with one order as often drawn
-    finalists: int = 4  # candidates that are played on, to choose the best
+    finalists: int = 3  # candidates that are played on, to choose the best
     again: int = 1  # times as many samples more for a loss that may be notable
     ahead: int | None = None  # movement phases played on before a board is valued; None: by powers
 
@@ -262,7 +262,7 @@ class _Trial:
         self.judges, self.games, self.decisions, self.orders = judges, games, decisions, orders
         settings, several = judges.settings, len(judges.judges)
         samples = settings.samples or SAMPLES * max(1, 7 // games.num_powers)
-        numbers = samples // 4, samples * 3 // 8, samples, settings.again * samples
+        numbers = samples // 4, samples // 4, samples, settings.again * samples
         # Samples that choose whom to play on, that choose the best, that tell, and tell again.
         self.edges = np.cumsum([0, *(-(-number // several) * several for number in numbers)])
         self.rows, self.row = np.unique(decisions.game, return_inverse=True)
@@ -363,9 +363,9 @@ class _Trial:
         random = np.zeros_like(alive)
         random[:, RANDOM] = looked
         self._play(random, chosen, some)
-        loss, error, of_judges = self._loss(better, SUBMITTED, chosen, enough)
+        loss, error, _ = self._loss(better, SUBMITTED, chosen, enough)
         unsure = contested & (loss > NOTABLE / 2) & (loss + SURE * error > NOTABLE)
-        unsure &= (error > PRECISE) & (of_judges > -error[:, None]).all(1)
+        unsure &= error > PRECISE
         if settings.again and unsure.any():
             several = np.unique(self.row[unsure])
             more = np.full((len(self.rows), again - enough, self.samples.shape[2]), NONE, np.int32)
@@ -416,7 +416,7 @@ class _Trial:
         """Return by how much what was ordered is ahead of candidates `which` (D, K) against what
         the others really ordered, and the standard error, (D, K, 2); 0 for the rest."""
         several, (d, k) = len(self.judges.judges), np.nonzero(which)
-        count = several * max(2, 6 // several)
+        count = several * -(-4 // several)
         real = copy(self)
         real.samples = np.repeat(self.orders[self.rows][:, None], count, 1)
         shape = *which.shape, count
