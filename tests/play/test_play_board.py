@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.clicks import pick, walk
-from support.serving import seated, serving
+from support.serving import seated, serving, viewer
 from support.tables import read_text
 from support.waiting import until
 
@@ -30,6 +30,7 @@ def sit(table, open_page):
     """Return a function (size) that opens the page of the one who gives orders."""
 
     def sit_(**size):
+        table.session.draft(viewer(table.session), 0, [])  # what another test has chosen
         page = open_page(table.link("host"), **(size or DESK))
         page.wait_for_selector("#submit")
         return page

@@ -926,6 +926,7 @@ function drawShare(view) {
   const show = async (text) => {
     cursor.shared = { text, about: shownNow() };
     showShared();
+    remember();
     $("shared").select();
     const done = await navigator.clipboard?.writeText(text).then(
       () => true,
