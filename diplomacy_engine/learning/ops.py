@@ -26,7 +26,11 @@ KERNEL_DEVICES = ("cpu",)  # tests empty it, and so do on a CPU what a GPU does
 
 
 def uses_kernels(tensor: torch.Tensor) -> bool:
-    return tensor.device.type in KERNEL_DEVICES
+    return (
+        tensor.device.type in KERNEL_DEVICES
+        and tensor.dtype is torch.float32
+        and not torch.is_autocast_enabled("cpu")
+    )
 
 
 class LayerNorm(nn.LayerNorm):
@@ -102,7 +106,7 @@ def sum_rows(
     (n, H) are what the sums begin with, each for as many of them that follow each other."""
     if uses_kernels(table):
         starts = table.new_empty(0, table.shape[1]) if starts is None else starts
-        return _apply(_RowSums, torch.as_tensor(rows).numpy(), table, starts)
+        return _apply(_RowSums, torch.as_tensor(rows), table, starts)
     return plain_ops.sum_rows(rows, table, starts)
 
 
@@ -111,7 +115,7 @@ def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, .
     units (G, P, H). Who goes on with these codes has their gradients summed in one pass."""
     if not uses_kernels(codes):
         return codes, *plain_ops.mean_provinces(codes, boards)
-    return _apply(_ProvinceMeans, codes, boards.owner.numpy(), boards.num_powers)
+    return _apply(_ProvinceMeans, codes, boards.owner, boards.num_powers)
 
 
 def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
@@ -131,11 +135,21 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
 def _apply(function: type[torch.autograd.Function], *arguments: Any) -> Any:
     if torch.is_grad_enabled():  # many small networks that only act would notice what it costs
         return function.apply(*arguments)
-    return function.forward(SimpleNamespace(), *arguments)
+    return function.forward(SimpleNamespace(save_for_backward=lambda *_: None), *arguments)
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()
+
+
+def _saved(ctx: Any) -> tuple[torch.Tensor, ...]:
+    """Return what a gradient is computed from, unless it was edited, or is to have a gradient."""
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            "kernels have no second derivatives; with `ops.KERNEL_DEVICES = ()` PyTorch's own "
+            "operations are used, which have"
+        )
+    return ctx.saved_tensors
 
 
 class _Products(torch.autograd.Function):
@@ -144,73 +158,90 @@ class _Products(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, weight, bias, rows: Sequence[np.ndarray]):
-        weights = _array(weight).reshape(len(rows), -1, weight.shape[1])
-        ctx.shape, ctx.saved = x.shape, (_array(x).reshape(-1, x.shape[-1]), rows, weights)
+        ctx.save_for_backward(x, weight)
+        ctx.rows = rows
         bias = None if bias is None else _array(bias).reshape(len(rows), -1)
-        out = products.multiply(*ctx.saved, bias)
-        out = out.reshape(*x.shape[:-1], -1) if len(rows) == 1 else out
+        out = products.multiply(*_by_role(x, weight, rows), bias)
+        out = out.reshape(*x.shape[:-1], len(weight)) if len(rows) == 1 else out
         return torch.from_numpy(out)
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor):
+        if torch.is_grad_enabled() and len(ctx.rows) == 1:  # as with too few rows for a kernel
+            x, weight = ctx.saved_tensors
+            grad = grad_output.flatten(0, -2)
+            d_bias = grad.sum(0) if ctx.needs_input_grad[2] else None
+            return grad_output @ weight, grad.T @ x.flatten(0, -2), d_bias, None
+        x, weight = _saved(ctx)
         grad = _array(grad_output).reshape(-1, grad_output.shape[-1])
-        d_x, d_weights, d_bias = products.multiply_gradients(*ctx.saved, grad)
-        d_x, d_weights = d_x.reshape(ctx.shape), d_weights.reshape(-1, d_x.shape[-1])
+        d_x, d_weights, d_bias = products.multiply_gradients(*_by_role(x, weight, ctx.rows), grad)
+        d_x, d_weights = d_x.reshape(x.shape), d_weights.reshape(weight.shape)
         d_bias = torch.from_numpy(d_bias.ravel()) if ctx.needs_input_grad[2] else None
         return torch.from_numpy(d_x), torch.from_numpy(d_weights), d_bias, None
 
 
+def _by_role(x: torch.Tensor, weight: torch.Tensor, rows: Sequence[np.ndarray]) -> tuple:
+    weights = _array(weight).reshape(len(rows), -1, weight.shape[1])
+    return _array(x).reshape(-1, x.shape[-1]), rows, weights
+
+
 class _RowSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, rows: np.ndarray, table: torch.Tensor, starts: torch.Tensor):
-        ctx.rows, ctx.counts = rows, (len(table), len(starts))
-        return torch.from_numpy(sums.sum_rows(rows, _array(table), _array(starts)))
+    def forward(ctx, rows: torch.Tensor, table: torch.Tensor, starts: torch.Tensor):
+        ctx.save_for_backward(rows)
+        ctx.counts = len(table), len(starts)
+        return torch.from_numpy(sums.sum_rows(rows.numpy(), _array(table), _array(starts)))
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor):
-        gradients = sums.spread_rows(ctx.rows, _array(grad_output), *ctx.counts)
+        (rows,) = _saved(ctx)
+        gradients = sums.spread_rows(rows.numpy(), _array(grad_output), *ctx.counts)
         return None, *map(torch.from_numpy, gradients)
 
 
 class _ProvinceMeans(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, codes: torch.Tensor, owner: np.ndarray, num_powers: int):
-        ctx.owner = owner
-        means = sums.mean_provinces(owner, _array(codes), num_powers)
+    def forward(ctx, codes: torch.Tensor, owner: torch.Tensor, num_powers: int):
+        ctx.save_for_backward(owner)
+        means = sums.mean_provinces(owner.numpy(), _array(codes), num_powers)
         return codes, torch.from_numpy(means[:, :1]), torch.from_numpy(means[:, 1:])
 
     @staticmethod
     def backward(ctx, d_codes: torch.Tensor, d_mean: torch.Tensor, d_units: torch.Tensor):
+        (owner,) = _saved(ctx)
         d_means = np.concatenate([_array(d_mean), _array(d_units)], 1)
-        return torch.from_numpy(sums.spread_means(ctx.owner, _array(d_codes), d_means)), None, None
+        d_codes = sums.spread_means(owner.numpy(), _array(d_codes), d_means)
+        return torch.from_numpy(d_codes), None, None
 
 
 class _Exchange(torch.autograd.Function):
     @staticmethod
     def forward(ctx, own: torch.Tensor, near: torch.Tensor, network: NetworkInputs):
-        out = sums.exchange(network.neighbors, _array(own), _array(near))
-        ctx.back, ctx.out = network.neighbor_of, out
-        return torch.from_numpy(out)
+        out = torch.from_numpy(sums.exchange(network.neighbors, _array(own), _array(near)))
+        ctx.save_for_backward(out)
+        ctx.back = network.neighbor_of
+        return out
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor):
-        gradients = sums.spread_exchange(ctx.back, _array(grad_output), ctx.out)
+        (out,) = _saved(ctx)
+        gradients = sums.spread_exchange(ctx.back, _array(grad_output), out.numpy())
         return *map(torch.from_numpy, gradients), None
 
 
 class _Normalised(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float):
-        rows, weight = _array(x).reshape(-1, len(weight)), _array(weight)
-        out, moments = sums.normalise(rows, weight, _array(bias), eps)
-        ctx.saved = rows, weight, moments
+        ctx.save_for_backward(x, weight)
+        rows = _array(x).reshape(-1, len(weight))
+        out, ctx.moments = sums.normalise(rows, _array(weight), _array(bias), eps)
         return torch.from_numpy(out.reshape(x.shape))
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor):
-        rows, weight, moments = ctx.saved
-        grad = _array(grad_output).reshape(rows.shape)
-        d_x, *gradients = sums.normalise_back(rows, weight, moments, grad)
+        x, weight = _saved(ctx)
+        rows, grad = (_array(part).reshape(-1, len(weight)) for part in (x, grad_output))
+        d_x, *gradients = sums.normalise_back(rows, _array(weight), ctx.moments, grad)
         d_x = torch.from_numpy(d_x.reshape(grad_output.shape))
         return d_x, *map(torch.from_numpy, gradients), None
 
@@ -220,6 +251,7 @@ class _Scores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, orders: Orders, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.save_for_backward(*tensors)
         provinces, kinds, context, weight, *layer = map(_array, tensors)
         decisions = orders.decisions
         decision, hidden = decisions.slot_decision, None
@@ -238,19 +270,20 @@ class _Scores(torch.autograd.Function):
             for part in (scores.logprob, scores.entropy, scores.greatest)
         )
         most = np.maximum(most, 1e-6)
-        ctx.saved = (*inputs, scores), decision, hidden, orders, most, layer
+        ctx.arrays = (*inputs, scores), decision, hidden, orders, most
         return torch.from_numpy(logprob), torch.from_numpy(share / most)
 
     @staticmethod
     def backward(ctx, d_logprob: torch.Tensor, d_share: torch.Tensor):
-        saved, decision, hidden, orders, most, layer = ctx.saved
+        _, _, _, _, *layer = _saved(ctx)
+        arrays, decision, hidden, orders, most = ctx.arrays
         d_slots = _array(d_logprob)[decision], (_array(d_share) / most)[decision]
-        d_provinces, d_kinds, d_bases, d_weight = order_logits.score_gradients(*saved, *d_slots)
+        d_provinces, d_kinds, d_bases, d_weight = order_logits.score_gradients(*arrays, *d_slots)
         d_layer = []
         if layer:
             slot_start = orders.decisions.slot_start
             d_codes = torch.from_numpy(sums.sum_earlier(slot_start, d_bases, backwards=True))
-            d_hidden = (d_codes @ torch.from_numpy(layer[0])).numpy() * (hidden > 0)
+            d_hidden = (d_codes @ layer[0]).numpy() * (hidden > 0)
             d_layer = [d_codes.T @ torch.from_numpy(hidden), d_codes.sum(0)]
             sums.add_to_rows(orders.given_provinces, d_hidden, d_provinces)
             sums.add_to_rows(orders.given_kinds, d_hidden, d_kinds)

@@ -116,7 +116,8 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
     greatest = np.bincount(decisions.slot_decision, greatest, decisions.count)
     scores = on_device(scores, device)
     own = F.relu(_Sums.apply(rows, table)) @ tables.weight
-    own = scores.flatten().index_add(0, on_device(place, device), own.float())
+    own = own.to(torch.promote_types(own.dtype, scores.dtype))
+    own = scores.flatten().to(own).index_add(0, on_device(place, device), own)
     logprobs = own.view_as(scores).log_softmax(1)
     logprob = logprobs.flatten().index_select(0, on_device(place[orders.picked], device))
     entropy = sum_slots((logprobs.exp() * logprobs).sum(1), orders)
