@@ -28,7 +28,7 @@ from ..players.names import short_name, short_names
 from ..players.policy.player import PolicyPlayer
 from ..players.protocols import ExplainingPlayer, Player
 from ..rules.game_rules import GameRules
-from ..rules.map import Map
+from ..rules.map import Map, load_map
 from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from ..textgame.game import Game
@@ -73,7 +73,6 @@ class Choices(NamedTuple):
     # Name of a map -> players of a rated game, of which one is drawn for each power.
     rated: Callable[[str], Sequence[str]] = lambda _: ()
     maps: Sequence[str] = ()
-    new_game: Callable[[str], Game] | None = None  # begins a game on one of these maps
 
 
 def mixed_table(named: Mapping[str, str], players: Sequence[str], seed: int) -> dict[str, str]:
@@ -110,7 +109,7 @@ class PlaySession:
         self._draw = draw
         self.opened: list[PlaySession] = []
         self._rank, self._standing = rank, None
-        self.maps, self._new_game = list(choices.maps), choices.new_game
+        self.maps = list(choices.maps)
         self._load, self._choices = load, choices
         self._offered, self._mixed = choices.offered, choices.mixed
         self._chosen: dict[str, str] = {}  # what the host last chose for the powers
@@ -240,7 +239,10 @@ class PlaySession:
             self._check_unbegun(viewer)
             _check_one_of(name, self.maps, "maps to choose from")
             after = self.now.copy()
-            after.game = self._new_game(name)
+            rules, game_map = self.game.rules, load_map(name)
+            usual = rules.max_years == rules.map.max_years
+            years = game_map.max_years if usual else rules.max_years
+            after.game = Game(changed(rules, map=game_map, max_years=years))
             opponents = self._kept_opponents(after.game.rules)
             tokens = _new_tokens(after.game) | {
                 viewer_name: self.tokens[viewer_name] for viewer_name in (HOST, WATCH)

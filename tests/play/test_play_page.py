@@ -93,9 +93,8 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
     choices = Choices(
         lambda *_: {"dumbbot": "a bot", "random": ""},
         maps=["three", "small"],
-        new_game=lambda name: Game(name, max_years=2),
     )
-    server = start(None, Game("three"), "dumbbot", choices=choices)
+    server = start(None, Game("three", max_years=2), "dumbbot", choices=choices)
     session, page = server.session, open_page(server.link("host"))
     page.wait_for_selector("#seat-ITALY")
     page.select_option("#map", "small")

@@ -35,7 +35,7 @@ def new_game(name="small"):
 
 
 def make_session(file, letters="hg"):
-    choices = Choices(maps=["small"], new_game=new_game)
+    choices = Choices(maps=["small"])
     return seated(file, letters, new_game(), choices=choices)
 
 

@@ -205,7 +205,7 @@ def test_the_host_of_a_sandbox_orders_for_the_next_or_whom_it_names(file):
 def test_another_map(file, monkeypatch):
     """It has other powers, links and opponents; where it cannot be saved nothing changes."""
     offers = {"small": {"random": "any", "hold": ""}, "three": {"chaos": "", "hold": ""}}
-    choices = Choices(offers.get, maps=["small", "three"], new_game=Game)
+    choices = Choices(offers.get, maps=["small", "three"])
     session = seated(file, None, player="random", choices=choices)
     host, tokens, kept = viewer(session), session.tokens, file.read_bytes()
     assert list(session.choices) == ["random", "hold"]
