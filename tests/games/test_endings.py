@@ -274,7 +274,7 @@ def a_tournament(done: Finished) -> Verdicts:
     names = tuple(f"player {n}" for n in range(sides_of.max() + 1))
     match = match_settings(game_map, max_years=3)
     parts = np.zeros(1, np.int64), sides_of[None], done.twin.outcomes(), {}
-    report = Tournament(match, names, (False,) * len(names), *parts)
+    report = Tournament(match, names, names, (False,) * len(names), *parts)
     rows = report.rows(report.figures()[1])
     for one, other in itertools.permutations(rows, 2):
         assert of_row(one) != WON or one["rank"] < other["rank"]
@@ -315,7 +315,7 @@ def words_of_the_result(done: Finished) -> Verdicts:
 @reader
 def what_people_who_look_ahead_see(done: Finished) -> Verdicts:
     found = outlook(done.game, dict.fromkeys(done.game.powers, make_bot("hold")))
-    won = [power for power, (games, won, _) in found.items() if won == games]
+    won = [power for power, one in found.items() if one.won == one.games]
     return of_winners(done.game.powers, won, False) if won else {}
 
 
