@@ -32,7 +32,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: F401 (for what you add)
 
 import diplomacy_engine as engine
-from diplomacy_engine import BoardViews, Decisions, Map, StepResult, VectorGame
+from diplomacy_engine import BoardViews, Decisions, Map, StepResult, UserError, VectorGame
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import evaluations, frozen, ops, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
@@ -511,12 +511,13 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
 class Run:
     """The state of a training run, and how it plays; other learners override its methods."""
 
-    REBUILT = ("args", "game_map", "setup", "reward")  # a checkpoint keeps all other attributes
+    # A checkpoint keeps all other attributes.
+    REBUILT = ("args", "game_map", "setup", "ranks", "reward")
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")  # the others are alike on all ranks
 
     def __init__(self, setup: Setup, ranks: Ranks, pool: type = OpponentPool):
         args, game_map = setup.args, setup.game_map
-        self.args, self.game_map, self.setup = args, game_map, setup
+        self.args, self.game_map, self.setup, self.ranks = args, game_map, setup, ranks
         local = ranks.share(args)  # the settings with this rank's number of games and seed
         startup.seed_generators(args.seed)
         self.agent = setup.learner.make_agent(vars(args), game_map).to(setup.device).eval()
@@ -616,10 +617,16 @@ class Run:
         games.write_orders(orders, theirs, engine.order_numbers(theirs, chosen))
 
         # Bots, and powers that begin with random orders.
-        for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
-            theirs = decisions.take(members == number)
-            if theirs.count:
-                games.write_orders(orders, theirs, engine.ask_player(games, theirs, bot))
+        def ask_bots() -> None:
+            for number, bot in {AT_RANDOM: RANDOM_BOT, **pool.bots}.items():
+                theirs = decisions.take(members == number)
+                if theirs.count:
+                    games.write_orders(orders, theirs, engine.ask_player(games, theirs, bot))
+
+        try:  # if a bot of one rank fails, all stop before they store anything of this phase
+            self.ranks.agree(ask_bots) if pool.bots else ask_bots()
+        except UserError as error:
+            raise Stopped from error
         return orders, experience, action
 
     def store(self, experience: Experience, action: Action, orders: np.ndarray) -> None:

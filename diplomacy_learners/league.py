@@ -54,13 +54,10 @@ class League(ppo.OpponentPool):
 class LeagueRun(ppo.Run):
     """A run that trains an exploiter whenever one is due, before the next phase is played."""
 
-    REBUILT = (*ppo.Run.REBUILT, "ranks")
-
     def __init__(self, setup: startup.Setup, ranks: startup.Ranks):
         if setup.args.pool_size < 2:
             raise UserError("--pool-size 1 has no place for exploiters beside the learner's copy")
         super().__init__(setup, ranks, pool=League)
-        self.ranks = ranks
 
     def play(self, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
         if self.step >= (self.pool.exploiters + 1) * self.args.exploiter_interval:

@@ -1,10 +1,10 @@
 """Evaluations of a learner while it trains: searches met at the end, seeds, parts by rank."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from ..errors import UserError
 from ..matches.evaluation import Evaluation
 from ..matches.match import full_rounds
 from ..players.names import PlayerSpec, parse_player
@@ -65,20 +65,24 @@ def on_all_ranks(
 
     `play(bot, seed, (k, n))` plays part k of n of the games against a bot; a rank has none where
     there are fewer games than ranks. `entropy`: numbers that the seed depends on. `Stopped` where a
-    signal comes meanwhile. Global random numbers are afterwards as before.
+    signal comes meanwhile, or, with its error as the cause, a bot fails. Global random numbers are
+    afterwards as before.
     """
-    parts, complete = {}, False
-    with kept_generators(), suppress(Stopped):
-        for number, (bot, count) in enumerate(games.items()):
-            num_parts = min(ranks.count, count)
-            if ranks.rank < num_parts:
-                seed = seed_from(*entropy, number) >> 1
-                parts[bot] = play(bot, seed, (ranks.rank, num_parts))
-        complete = True
-    everywhere = ranks.gather(parts if complete else None)
-    if None in everywhere:
-        raise Stopped
+    parts, failure = {}, None
+    with kept_generators():
+        try:
+            for number, (bot, count) in enumerate(games.items()):
+                num_parts = min(ranks.count, count)
+                if ranks.rank < num_parts:
+                    seed = seed_from(*entropy, number) >> 1
+                    parts[bot] = play(bot, seed, (ranks.rank, num_parts))
+        except (Stopped, UserError) as error:
+            failure = error
+    everywhere = ranks.gather((parts, failure))
+    for _, failure in everywhere:
+        if failure is not None:
+            raise Stopped from failure
     return {
-        bot: report.join([of_rank[bot] for of_rank in everywhere if bot in of_rank])
+        bot: report.join([of_rank[bot] for of_rank, _ in everywhere if bot in of_rank])
         for bot, report in parts.items()
     }

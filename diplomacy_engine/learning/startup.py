@@ -192,9 +192,11 @@ def logs(setup: Setup, ranks: Ranks, run: Any) -> Iterator[RunLog]:
         with StopSignals(ranks.rank == 0, ranks.stop) as log.stop:
             try:
                 yield log
-            except Stopped:
+            except Stopped as stopped:
                 log.stopped = True
                 checkpoint_state.save(run, ranks, log)
+                if isinstance(stopped.__cause__, UserError):  # a bot that has failed
+                    raise stopped.__cause__ from None
     except UserError as error:
         if distributed.is_torchelastic_launched():  # what is wrong is said before it ends us
             signal.signal(signal.SIGTERM, signal.SIG_IGN)

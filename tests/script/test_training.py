@@ -235,6 +235,27 @@ def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, caps
     assert_same_run(trained(name), folder)
 
 
+@pytest.mark.parametrize("where", ["ask_player", "evaluate_player"])
+def test_a_bot_that_fails_loses_nothing(where, tmp_path, monkeypatch, capsys):
+    """In the games or in an evaluation; a run that goes on once the bot works again is the same."""
+    changes = {"pool_bots": ["hold"], "pool_bot_prob": 0.5, "capture_games": 1}
+    whole = train(tmp_path / "whole", **changes)
+    calls, original = itertools.count(1), getattr(engine, where)
+
+    def failing(*args, **options):
+        if next(calls) == (40 if where == "ask_player" else 2):
+            raise UserError("hold: it has died")
+        return original(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, where, failing)
+        run = train(tmp_path / "runs", status=2, **changes)
+    assert re.search("it has died.*checkpoint", capsys.readouterr().err)
+    assert 0 < load(run)["global_step"] < TINY["total_timesteps"]
+    assert resume(run) == 0
+    assert_same_run(whole, run)
+
+
 @pytest.mark.parametrize(
     ("name", "evaluations"), [("plain", 2), pytest.param("rich", 3, marks=pytest.mark.slow)]
 )
