@@ -191,11 +191,12 @@ export class Review {
     const { centers, survival, best_centers: best, best_survival: alive, mark } = decision,
       bad = mark.includes("?"),
       change = (from, to) => (bad ? `${from}, with the better orders ${to}` : from),
-      lives = bad ? Math.min(survival, alive) : survival;
+      lives = bad ? Math.min(survival, alive) : survival,
+      chance = change(`${rounded(survival)} %`, `${rounded(alive)} %`);
     return (
       `Centers ${counted(this.facts.years, "year")} later: ` +
       `${change(centers.toFixed(1), best.toFixed(1))}.` +
-      (lives < 95 ? ` Chance to survive: ${change(`${rounded(survival)} %`, `${rounded(alive)} %`)}.` : "")
+      (lives < 95 ? ` Chance to survive: ${chance}.` : "")
     );
   }
 
