@@ -196,7 +196,8 @@ export class OrderPanel {
   clicked(province) {
     const { decision } = this.view;
     const own = decision.units.find((place) => place.province === province);
-    if (cursor.unit && province !== this.place(cursor.unit).province && this.target(province)) return;
+    const from = cursor.unit && this.place(cursor.unit).province;
+    if (from && province !== from && this.target(province)) return;
     if (!own) {
       const goal = ({ text, place }) => place === province && this.orders().includes(text);
       if (!cursor.unit && decision.units.some(({ orders }) => orders.some(goal))) return; // again
@@ -672,7 +673,8 @@ export class OrderPanel {
           ? `above ${percent(1 - 1 / games)}`
           : `about ${percent(won / games)}`;
     const told = (one) =>
-      `chance of a solo ${share(one)}, about ${counted(Math.round(one.centers), "center")} at the end`;
+      `chance of a solo ${share(one)}, ` +
+      `about ${counted(Math.round(one.centers), "center")} at the end`;
     const chance = !these
       ? "Playing on from here…"
       : !yours

@@ -412,7 +412,9 @@ function drawSetup(view) {
   $("setup").dataset.key = key;
   const option = (name, words) => h("option", { value: name, title: meanings[name] }, words);
   const options = () => [
-    ...Object.entries(levels).map(([level, name]) => option(name, `${level[0].toUpperCase()}${level.slice(1)} (${playerName(name)})`)),
+    ...Object.entries(levels).map(([level, name]) =>
+      option(name, `${level[0].toUpperCase()}${level.slice(1)} (${playerName(name)})`),
+    ),
     ...choices
       .filter((name) => !Object.values(levels).includes(name))
       .map((name) => option(name, playerName(name))),
@@ -574,8 +576,8 @@ async function paste() {
 async function start(event) {
   event.preventDefault();
   say("Preparing the players…");
-  if (!(await sendSettings()) && !(await send("/api/seats", { seats: state.view.chosen, begin: true })))
-    say("");
+  const begin = () => send("/api/seats", { seats: state.view.chosen, begin: true });
+  if (!(await sendSettings()) && !(await begin())) say("");
   scrollTo(0, 0); // to the board
 }
 
@@ -1079,7 +1081,8 @@ function drawGames(view) {
     games = (wanted && answer("/api/games")) || [],
     files = new Set(games.map(({ file }) => file)),
     own = ({ token }) => token === address()[0];
-  if (!view.started && view.shown === null) drawLast(games.find((one) => one.begun && !one.over && !own(one)));
+  if (!view.started && view.shown === null)
+    drawLast(games.find((one) => one.begun && !one.over && !own(one)));
   const item = (game) =>
     h(
       "li",
@@ -1110,7 +1113,8 @@ function drawGames(view) {
 
 function gameTitle({ map, phase, powers, over, time }) {
   const whose = powers.length === 1 ? ` as ${nice(powers[0])}` : powers.length ? ", sandbox" : "";
-  const when = new Date(1000 * time).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+  const form = { day: "numeric", month: "short" };
+  const when = new Date(1000 * time).toLocaleDateString(undefined, form);
   return `${map}${whose}, ${over ? "over" : phase.replace(", movement", "")} (${when})`;
 }
 
@@ -1173,7 +1177,8 @@ function toggleHint() {
   draw();
 }
 
-const hint = () => (cursor.hint && deciding() && state.view.shown === null ? answer("/api/hint") : null);
+const hint = () =>
+  cursor.hint && deciding() && state.view.shown === null ? answer("/api/hint") : null;
 
 // How games end after a hint's orders, and after one's own as they were when it was wanted. Games
 // are played for it, which takes seconds: the hint does not wait.

@@ -84,7 +84,8 @@ export class TalkPanel {
     const deals = this.deals(talk);
     const parts = [h("h2", {}, "Deals")];
     if (!talk.binding) parts.push(h("p", { class: "quiet", id: "free" }, "Deals may be broken."));
-    if (cursor.note) parts.push(h("p", { class: "bad", id: "refused", role: "alert" }, cursor.note));
+    const refused = { class: "bad", id: "refused", role: "alert" };
+    if (cursor.note) parts.push(h("p", refused, cursor.note));
     if (got.length)
       parts.push(h("ul", { id: "offers" }, ...got.map((offer) => this.received(offer))));
     if (deals.length)
