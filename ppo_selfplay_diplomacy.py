@@ -36,7 +36,8 @@ from diplomacy_engine import BoardViews, Decisions, Map, StepResult, VectorGame
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import evaluations, frozen, ops, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.checkpoint_state import check_learned, optimizers, save, weight_hash
+from diplomacy_engine.learning.checkpoint_state import save
+from diplomacy_engine.learning.checks import check_learned, optimizers, weight_hash
 from diplomacy_engine.learning.evaluations import Evaluation
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.startup import Clock, Ranks, RunLog, Setup, Stopped

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Literal
 
 import msgspec
 import torch
+from torch import serialization
 
 from .._files import file_sha256, open_file
 from .._suggest import printable, quoted
@@ -98,6 +99,26 @@ def to_bytes(value: Any) -> bytes:
 
 def from_bytes(content: bytes) -> Any:
     return torch.load(io.BytesIO(content), weights_only=True)
+
+
+class Unread:
+    """Whatever is no tensor and no plain value, where nobody needs it."""
+
+    def __init__(self, *_: Any):
+        pass
+
+    def __setstate__(self, _: Any) -> None:
+        pass
+
+
+def pool_copies(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
+    """Return the weights of the pool in a run's checkpoint, by the step that froze them."""
+    if "run" not in saved:
+        return {}
+    content = saved["run"].numpy().tobytes()
+    names = serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(content))
+    with serialization.safe_globals([(Unread, name) for name in names]):
+        return from_bytes(content)["copies"]
 
 
 def with_new_names(args: Mapping[str, Any]) -> dict[str, Any]:

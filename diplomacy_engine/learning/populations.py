@@ -169,7 +169,7 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
 
 def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
     models = {saved["global_step"]: saved["model"]}
-    for decisions, model in saved.get("copies", {}).items():
+    for decisions, model in checkpoints.pool_copies(saved).items():
         checkpoints.check_weights(model, saved["model"])
         if type(decisions) is not int:
             raise ValueError("its pool has impossible ages")

@@ -109,13 +109,26 @@ def difference(stored: torch.Tensor, computed: torch.Tensor) -> float:
     return float(gap.nan_to_num(torch.inf).max())
 
 
+def generators(device: torch.device | None = None) -> list:
+    """Return the states of the generators that this process has one of, of a GPU's, too."""
+    cuda = [torch.cuda.get_rng_state(device)] if device and device.type == "cuda" else []
+    return [random.getstate(), np.random.get_state(), torch.get_rng_state(), *cuda]
+
+
+def set_generators(states: list, device: torch.device | None = None) -> None:
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    torch.set_rng_state(states[2].cpu())
+    if device and device.type == "cuda":
+        for state in states[3:]:
+            torch.cuda.set_rng_state(state.cpu(), device)
+
+
 @contextmanager
 def kept_generators() -> Iterator[None]:
     """Leave the global random generators as they were: new networks draw from them."""
-    states = random.getstate(), np.random.get_state()
+    states = generators()
     try:
-        with torch.random.fork_rng(devices=[]):
-            yield
+        yield
     finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
+        set_generators(states)

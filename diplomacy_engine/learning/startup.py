@@ -55,9 +55,7 @@ class Setup:
     weights: dict | None = None  # those of --start-from
     saved: dict | None = None  # the checkpoint that is gone on with
     folder: RunFolder | None = None  # where that lies
-    initial: dict = field(
-        default_factory=dict
-    )  # what __init__ of the run makes anew, see object_graph
+    made: dict = field(default_factory=dict)  # what __init__ of the run makes anew, see pickling
 
     def policy(self, run: Any) -> dict:
         """Return what a checkpoint of a run has of its policy, the average.
@@ -91,7 +89,7 @@ class Setup:
             return False
         with _closed_on_failure(self.folder):
             try:
-                checkpoint_state.restore_run(run, self.saved, ranks)
+                checkpoint_state.restore(run, self.saved, ranks)
             except Exception as error:
                 why = checkpoints.reason(error)
                 raise UserError(f"{self.folder.checkpoint}: cannot be continued ({why})") from error

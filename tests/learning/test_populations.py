@@ -16,7 +16,7 @@ from torch import nn
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, make_bot
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.learning import frozen
+from diplomacy_engine.learning import checkpoints, frozen
 from diplomacy_engine.learning import populations as pop
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.settings import parse_args
@@ -134,10 +134,12 @@ def test_a_run_whose_pool_cannot_be(trained, tmp_path):
     run = shutil.copytree(trained(), tmp_path / "run")
     saved = torch.load(run / "checkpoint.pt", weights_only=True)
     assert len(pop.policies_of_run(run, 3)) == 3
-    copies = saved["copies"]
+    copies = checkpoints.pool_copies(saved)
     decisions = max(copies)
     assert decisions in [policy.decisions for policy in pop.policies_of_run(run, 1000)]
     copies[decisions] |= {"score.weight": torch.zeros(1, 3)}
+    content = bytearray(checkpoints.to_bytes({"copies": copies}))
+    saved["run"] = torch.frombuffer(content, dtype=torch.uint8)
     torch.save(saved, run / "checkpoint.pt")
     with pytest.raises(UserError, match=r"the shape of score\.weight"):
         pop.policies_of_run(run, 3)

@@ -1,5 +1,6 @@
 """Tiny runs of the trainer, and what they leave."""
 
+import io
 import itertools
 import json
 import math
@@ -16,11 +17,12 @@ import numpy as np
 import pytest
 import torch
 from support.tables import read_text
+from torch import serialization
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import BoardViews, Decisions
-from diplomacy_engine.learning import settings, startup
+from diplomacy_engine.learning import checkpoints, settings, startup
 from diplomacy_engine.learning.experience import Experience
 
 torch.set_num_threads(1)  # as a run does
@@ -29,7 +31,8 @@ REPOSITORY = Path(__file__).parents[2]
 RUNS = tomllib.loads(read_text(__file__, "runs.toml"))
 TINY, LEARNS = RUNS["tiny"], RUNS["learns"]
 SETTINGS = {name: RUNS[name] for name in ("plain", "rich")}
-NAMED = (ppo.Seats, Experience, Decisions, BoardViews)  # named tuples in a checkpoint
+# Fields of the named tuples in a checkpoint.
+NAMED = {kind.__name__: kind._fields for kind in (ppo.Seats, Experience, Decisions, BoardViews)}
 STOPPED = 130  # exit status of a run that was stopped before its end
 
 
@@ -86,63 +89,64 @@ def load(run: Path) -> dict:
     return opened(saved) if "run" in saved else saved  # what imitates has no run
 
 
+class Recorded:
+    """Stands in for all classes and functions that a checkpoint names."""
+
+    def __new__(cls, *args):
+        value = super().__new__(cls)
+        value.args, value.state = args, None
+        return value
+
+    def __setstate__(self, state) -> None:
+        self.state = state
+
+
 def opened(saved: dict) -> dict:
     """Return a checkpoint with dictionaries in place of objects, and of modules their weights."""
-    shared, ranks = saved["run"], []
-    for own in saved["ranks"]:
-        nodes, views = [*shared["nodes"], *own["nodes"]], {}
-        ranks.append({name: _view(part, nodes, views) for name, part in own["attributes"].items()})
-        ranks[-1]["generators"] = _view(own["generators"], nodes, views)
-    run = {name: _view(part, nodes, views) for name, part in shared["attributes"].items()}
-    return saved | {"run": run, "ranks": ranks}
+    shared, *own = (_view(_recorded(part)) for part in (saved["run"], *saved["ranks"]))
+    ranks = [part["attributes"] | {"generators": part["generators"]} for part in own]
+    return saved | {"run": shared["attributes"], "ranks": ranks}
 
 
-def _view(part, nodes: list, views: dict):
-    """Return the value of a part of a node of object_graph.py."""
-    if isinstance(part, dict):
-        return {name: _view(value, nodes, views) for name, value in part.items()}
-    if isinstance(part, list):
-        return [_view(value, nodes, views) for value in part]
-    if type(part) is not tuple:
-        return part
-    if part[0] not in views:
-        views[part[0]] = ()  # of what holds itself
-        views[part[0]] = _node_view(nodes[part[0]], nodes, views)
-    return views[part[0]]
+def _recorded(content: torch.Tensor):
+    content = content.numpy().tobytes()
+    names = serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(content))
+    classes = [(type(name.rpartition(".")[2], (Recorded,), {}), name) for name in names]
+    with serialization.safe_globals(classes):
+        return checkpoints.from_bytes(content)
 
 
-def _node_view(node: tuple, nodes: list, views: dict):
-    kind, *about = node
-    if kind == "tensor":
-        return about[0]
-    if kind == "array":
-        array = about[0].numpy().view(np.lib.format.descr_to_dtype(about[1]))[..., 0]
+def _view(value):
+    if isinstance(value, dict):
+        items = enumerate(value.items())  # optimizers have weights as keys
+        weights = torch.Tensor, Recorded
+        return {n if isinstance(k, weights) else k: _view(part) for n, (k, part) in items}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_view, value))
+    if not isinstance(value, Recorded):
+        return value.detach() if isinstance(value, torch.Tensor) else value
+    kind, args, state = type(value).__name__, value.args, value.state
+    if kind == "BoardInputs":
+        return {}  # no weight
+    if kind == "_array":
+        memory, dtype, shape, order = args
+        array = memory.numpy().view(np.lib.format.descr_to_dtype(dtype)).reshape(shape, order=order)
         columns = {name: torch.from_numpy(array[name].copy()) for name in array.dtype.names or ()}
         return columns or torch.from_numpy(array.copy())
-    if kind == "compiled":
-        module = _view(about[0], nodes, views)
-        return {f"_orig_mod.{name}": weight for name, weight in module.items()}
-    if kind != "object":
-        return node
-    state, items, pairs = about[3:]
-    if pairs is not None:
-        view = [(_view(key, nodes, views), _view(value, nodes, views)) for key, value in pairs]
-        return {n if isinstance(k, torch.Tensor) else k: v for n, (k, v) in enumerate(view)}
-    if items is not None:
-        return _view(items, nodes, views)
-    if state is None:  # a tuple
-        name, fields = nodes[about[0][0]][-1], _view(about[2], nodes, views)
-        if name in ("tuple", "frozenset"):
-            return fields[0]
-        named = {kind.__name__: kind._fields for kind in NAMED}.get(name)
-        return dict(zip(named, fields)) if named else fields
-    state = _view(state, nodes, views)
+    if kind == "_tensor":
+        return args[0](*args[1]).detach()
+    if kind == "_filled":
+        return _view(dict(args[4]) or args[3])
+    if kind in NAMED:
+        return dict(zip(NAMED[kind], map(_view, args)))
     if isinstance(state, dict) and state.keys() & {"_parameters", "_modules"}:
-        weights = state.get("_parameters", {}) | state.get("_buffers", {})
-        for name, module in state.get("_modules", {}).items():
-            weights |= {f"{name}.{part}": weight for part, weight in module.items()}
+        weights = _view(state["_parameters"] | state["_buffers"])
+        for name, module in state["_modules"].items():
+            weights |= {f"{name}.{part}": weight for part, weight in _view(module).items()}
         return {name: part for name, part in weights.items() if isinstance(part, torch.Tensor)}
-    return state
+    if kind == "OptimizedModule":
+        return {f"_orig_mod.{name}": weight for name, weight in _view(args[0]).items()}
+    return _view(state if state else args)
 
 
 def is_clock(name: str) -> bool:
@@ -208,7 +212,7 @@ def differences(one, two, where: str = "") -> list[str]:
 def state(run: Path) -> dict:
     """Return the checkpoint without clocks, file sizes and the names of folders."""
     saved = load(run)
-    for name in ("seconds", "files", "wandb_id"):
+    for name in ("seconds", "files", "wandb_id", "hooks"):
         del saved[name]
     for name in ("resume", "runs_folder", "config"):
         del saved["args"][name]
