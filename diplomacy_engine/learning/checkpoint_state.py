@@ -27,7 +27,7 @@ RUN_FORMAT = 8  # of that state
 def check_run(run: Any, ranks: Ranks) -> None:
     """Raise UserError if part of an edited run would not learn, or not survive a checkpoint: one is
     written and read in memory, into a second run, which must then be as the first is."""
-    shared, own, parts = pack(run, run.setup.made, new=True)
+    shared, own, parts = pack(run, run.setup.anew, new=True)
     groups = [g for part in parts if isinstance(part, Optimizer) for g in part.param_groups]
     stepped = {id(weight) for group in groups for weight in group["params"]}
     for name, weight in run.agent.named_parameters():
@@ -51,13 +51,13 @@ def check_run(run: Any, ranks: Ranks) -> None:
     with probes.kept_generators():
         twin = type(run)(run.setup, ranks)
         try:
-            made = restore(twin, _saved(run, shared, [own]), Ranks())
+            anew = restore(twin, _saved(run, shared, [own]), Ranks())
         except Exception as error:
             raise UserError(
                 f"a checkpoint of this run could not be read ({reason(error)})"
             ) from error
-        same = pack(twin, made)[:2] == (shared, own)
-    before, after = _prints(run, run.setup.made), _prints(twin, made)
+        same = pack(twin, anew)[:2] == (shared, own)
+    before, after = _prints(run, run.setup.anew), _prints(twin, anew)
     for name in before if not same else ():
         if before[name] != after[name]:
             raise UserError(f"a checkpoint would bring run.{name} back otherwise than it is")
@@ -90,7 +90,7 @@ def read_newest(folder: RunFolder) -> dict:
 def save(run: Any, ranks: Ranks, log: Any) -> None:
     """Write a checkpoint from which the run continues exactly; all ranks call this."""
     with log.clock("saving"):
-        files, (shared, own, _) = log.flush(), pack(run, run.setup.made)
+        files, (shared, own, _) = log.flush(), pack(run, run.setup.anew)
         _check_same(run, shared, ranks, "make it of sums over all of them, `ranks.sum`")
         gathered = ranks.gather(own)
         if ranks.rank > 0:
@@ -108,19 +108,19 @@ def _saved(run: Any, shared: bytes, owns: Sequence[bytes]) -> dict:
     return saved | {"hooks": RemovableHandle.next_id}
 
 
-def pack(run: Any, made: dict[Any, Any], new: bool = False) -> tuple[bytes, bytes, list]:
+def pack(run: Any, anew: dict[Any, Any], new: bool = False) -> tuple[bytes, bytes, list]:
     """Return the state of a run that all processes share, that of this one, and the objects in it.
 
-    It is all attributes but those that REBUILT of their class names. `made` is what __init__ of the
+    It is all attributes but those that REBUILT of their class names. `anew` is what __init__ of the
     run makes anew, by key; a `new` run adds to it.
 
     Raises:
         UserError: an attribute cannot be kept; its name is in the message.
     """
     if new:
-        made |= {f"run.{name}": vars(run).get(name) for name in run.REBUILT} | {"run": run}
-        made |= {"random": random.getstate.__self__, "numpy": np.random.get_state.__self__}
-        made |= {"torch": torch.default_generator}
+        anew |= {f"run.{name}": vars(run).get(name) for name in run.REBUILT} | {"run": run}
+        anew |= {"random": random.getstate.__self__, "numpy": np.random.get_state.__self__}
+        anew |= {"torch": torch.default_generator}
     script, attributes = type(run).__module__, _attributes(run)
     own = {name: attributes.pop(name) for name in run.OF_RANK}
     pool = run.pool
@@ -128,11 +128,11 @@ def pack(run: Any, made: dict[Any, Any], new: bool = False) -> tuple[bytes, byte
     copies = {pool.frozen_at[number]: pool.agents[number].state_dict() for number in copies}
     try:
         shared = {"copies": copies, "attributes": attributes}
-        shared, parts = dumps(shared, script, made, new)
+        shared, parts = dumps(shared, script, anew, new)
         own = {"attributes": own, "generators": probes.generators(run.setup.device)}
-        own, own_parts = dumps(own, script, ChainMap(made, dict(enumerate(parts))), new)
+        own, own_parts = dumps(own, script, ChainMap(anew, dict(enumerate(parts))), new)
     except Exception:
-        _prints(run, made, new)
+        _prints(run, anew, new)
         raise
     return shared, own, parts + own_parts
 
@@ -141,12 +141,12 @@ def _attributes(run: Any) -> dict[str, Any]:
     return {name: part for name, part in vars(run).items() if name not in run.REBUILT}
 
 
-def _prints(run: Any, made: dict[Any, Any], new: bool = False) -> dict[str, str]:
+def _prints(run: Any, anew: dict[Any, Any], new: bool = False) -> dict[str, str]:
     """Return a hash of each attribute of a run; UserError if one cannot be kept."""
     prints = {}
     for name, part in _attributes(run).items():
         try:
-            content, _ = dumps(part, type(run).__module__, made, new)
+            content, _ = dumps(part, type(run).__module__, anew, new)
         except Exception as error:
             raise UserError(
                 f"a checkpoint cannot keep run.{name} ({reason(error)}): if __init__ makes it anew "
@@ -160,7 +160,7 @@ def _check_same(run: Any, shared: bytes, ranks: Ranks, advice: str) -> None:
     """Raise UserError unless all processes have the same shared state."""
     if len(set(ranks.gather(hashlib.sha256(shared).hexdigest()))) == 1:
         return
-    first, *others = ranks.gather(_prints(run, run.setup.made))
+    first, *others = ranks.gather(_prints(run, run.setup.anew))
     for name in first.keys() - {*run.OF_RANK}:
         if any(other.get(name) != first[name] for other in others):
             raise UserError(
@@ -170,15 +170,15 @@ def _check_same(run: Any, shared: bytes, ranks: Ranks, advice: str) -> None:
 
 
 def restore(run: Any, saved: dict, ranks: Ranks) -> dict[Any, Any]:
-    """Load the state of this process from a checkpoint into a new run; return its `made`."""
-    made, script, fresh = {}, type(run).__module__, _attributes(run)
-    pack(run, made, new=True)
+    """Load the state of this process from a checkpoint into a new run; return its `anew`."""
+    anew, script, fresh = {}, type(run).__module__, _attributes(run)
+    pack(run, anew, new=True)
     devices = saved["device"], str(run.setup.device)
     contents = saved["run"], saved["ranks"][ranks.rank]
     shared, own = (content.numpy().tobytes() for content in contents)
-    shared = loads(shared, script, made, devices)
-    before = dict(enumerate(dumps(shared, script, made)[1]))
-    own = loads(own, script, ChainMap(made, before), devices)
+    shared = loads(shared, script, anew, devices)
+    before = dict(enumerate(dumps(shared, script, anew)[1]))
+    own = loads(own, script, ChainMap(anew, before), devices)
     attributes = shared["attributes"] | own["attributes"]
     for name in fresh.keys() - attributes.keys():
         raise UserError(f"the script makes run.{name}, which the checkpoint does not have")
@@ -186,4 +186,4 @@ def restore(run: Any, saved: dict, ranks: Ranks) -> dict[Any, Any]:
     # Hooks registered from here on take no number of those that are kept.
     RemovableHandle.next_id = max(RemovableHandle.next_id, saved["hooks"])
     probes.set_generators(own["generators"], run.setup.device)
-    return made
+    return anew

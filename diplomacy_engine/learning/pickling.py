@@ -1,7 +1,7 @@
 """Objects as PyTorch saves them and loads them, weights-only, so that no file brings code.
 
 A file has names of classes, and `named` says which it may name: those of the present script and
-packages. What `REBUILT` of a class names, and code without such a name, is `made` anew by the
+packages. What `REBUILT` of a class names, and code without such a name, is `anew` anew by the
 program that reads; of it a file has a key. Equal objects have equal bytes.
 """
 
@@ -128,21 +128,21 @@ def _reduced(part: Any) -> Any:
 
 
 def dumps(
-    value: Any, script: str, made: MutableMapping[Any, Any], new: bool = False
+    value: Any, script: str, anew: MutableMapping[Any, Any], new: bool = False
 ) -> tuple[bytes, list]:
     """Return the bytes of a value, and the objects in it, in an order that equal ones share.
 
-    `made` is what the program makes anew, by key; that of a `new` value is added. What pickle
+    `anew` is what the program makes anew, by key; that of a `new` value is added. What pickle
     raises says why a value cannot be kept.
     """
-    keys = {id(part): key for key, part in made.items() if type(part) not in PLAIN}
+    keys = {id(part): key for key, part in anew.items() if type(part) not in PLAIN}
     texts, visited = {}, []
 
     def add(part: Any, name: str) -> None:
         if new and id(part) not in keys and type(part) not in PLAIN:
-            number = sum(str(key).startswith(f"{name} ") for key in made)
+            number = sum(str(key).startswith(f"{name} ") for key in anew)
             keys[id(part)] = key = f"{name} {number}"
-            made[key] = part
+            anew[key] = part
 
     class Pickler(pickle._Pickler):
         def save(self, part: Any, save_persistent_id: bool = True) -> None:
@@ -177,7 +177,7 @@ def dumps(
             if isinstance(part, nn.Module) and hasattr(part, "dynamo_ctx"):  # it is compiled
                 name = f"compiled {type(part._orig_mod).__qualname__}"
                 add(part.dynamo_ctx, name)
-                return kind, (part._orig_mod, made[f"{name} 0"])
+                return kind, (part._orig_mod, anew[f"{name} 0"])
             reduced = _reduced(part)
             if not isinstance(reduced, tuple):
                 return reduced
@@ -192,22 +192,22 @@ def dumps(
     return content.getvalue(), visited
 
 
-def loads(content: bytes, script: str, made: Mapping[Any, Any], devices: tuple[str, str]) -> Any:
-    """Return the value of bytes; `made` is what the program has made anew.
+def loads(content: bytes, script: str, anew: Mapping[Any, Any], devices: tuple[str, str]) -> Any:
+    """Return the value of bytes; `anew` is what the program has made anew.
 
     Tensors of the first of the `devices`, whatever its number, come to the second.
     """
 
     def lookup(key: str | int, contents: Sequence) -> Any:
-        for cell, value in zip(getattr(made[key], "__closure__", None) or (), contents):
+        for cell, value in zip(getattr(anew[key], "__closure__", None) or (), contents):
             cell.cell_contents = value
-        return made[key]
+        return anew[key]
 
     def place(storage: torch.UntypedStorage, tag: str) -> torch.UntypedStorage:
         tag = devices[1] if tag.startswith(devices[0]) else tag
         return serialization.default_restore_location(storage, tag)
 
-    classes = {key: code for key, code in made.items() if isinstance(code, type)}
+    classes = {key: code for key, code in anew.items() if isinstance(code, type)}
     safe = [np.random.RandomState]  # which is named by its constructor alone
     for name in serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(content)):
         code = lookup if name == name_of(_made, script) else classes.get(name)

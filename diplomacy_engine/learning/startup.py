@@ -55,7 +55,7 @@ class Setup:
     weights: dict | None = None  # those of --start-from
     saved: dict | None = None  # the checkpoint that is gone on with
     folder: RunFolder | None = None  # where that lies
-    made: dict = field(default_factory=dict)  # what __init__ of the run makes anew, see pickling
+    anew: dict = field(default_factory=dict)  # what __init__ of the run makes anew, see pickling
 
     def policy(self, run: Any) -> dict:
         """Return what a checkpoint of a run has of its policy, the average.

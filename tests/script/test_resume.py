@@ -264,9 +264,9 @@ def new_run(seed: int, kind: type = EditedRun) -> ppo.Run:
 
 def written(run: ppo.Run) -> dict:
     """Return a run's checkpoint, without the policy."""
-    kept = SimpleNamespace(save_checkpoint=lambda _, content: contents.append(content))
+    folder = SimpleNamespace(save_checkpoint=lambda _, content: contents.append(content))
     contents, log = [], NoLog()
-    log.folder = kept
+    log.folder = folder
     checkpoint_state.save(run, Ranks(), log)
     return checkpoints.from_bytes(contents[0])
 
@@ -290,10 +290,10 @@ def test_a_resumed_run_is_the_run(seed):
     train_on(run, 6)
     again = new_run(seed)
     rules = again.games.rules
-    made = checkpoint_state.restore(again, saved, Ranks())
+    anew = checkpoint_state.restore(again, saved, Ranks())
     assert again.games.max_years == 3 and rules.max_years == 9, "others may hold these rules"
     train_on(again, 6)
-    one, two = checkpoint_state.pack(run, run.setup.made), checkpoint_state.pack(again, made)
+    one, two = checkpoint_state.pack(run, run.setup.anew), checkpoint_state.pack(again, anew)
     assert one[:2] == two[:2]
 
 
