@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from ..constants import Phase
 from ..games.decisions import Decisions
@@ -126,9 +127,11 @@ def set_generators(states: list, device: torch.device | None = None) -> None:
 
 @contextmanager
 def kept_generators() -> Iterator[None]:
-    """Leave the global random generators as they were: new networks draw from them."""
-    states = generators()
+    """Leave the global random generators as they were: new networks draw from them. So does the
+    number of the next hook, which all processes are to have alike."""
+    states, hooks = generators(), RemovableHandle.next_id
     try:
         yield
     finally:
         set_generators(states)
+        RemovableHandle.next_id = hooks

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import distributed, nn
 from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present
+from torch.utils.hooks import RemovableHandle
 
 from .._files import file_sha256
 from .._jit import announce_compilation
@@ -147,6 +148,7 @@ def run(
         setup = ranks.agree(lambda: setup or _begin(learner, args, ranks))
         use_huge_pages()
         torch.set_num_threads(1)
+        RemovableHandle.next_id = max(ranks.gather(RemovableHandle.next_id))  # a hook's number
         status[0] = 0 if train(setup, ranks) else STOPPED
     return status[0]
 
