@@ -2,7 +2,8 @@
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import IO
 
@@ -16,7 +17,7 @@ from ..extras.programs.talk import Boards, press_of
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..players.advice import ordering
-from ..players.asking import ask_player, begin_games
+from ..players.asking import ask_player
 from ..players.loading import load_player
 from ..players.protocols import Player
 from ..press.deals import make_offers
@@ -33,7 +34,7 @@ class Host:
 
     def __init__(self, player: Player, seed: int):
         self.player, self.seed = player, seed
-        self.games = VectorGame("standard", 1, threads=1, auto_reset=False)
+        self.games = VectorGame("standard", 1, 0, 1, 1, keep_history=True)
 
     def make_games(self, game_map: Map, rows: list[int], max_years: int) -> VectorGame:
         count = 1 + max(rows, default=0)
@@ -43,27 +44,34 @@ class Host:
             raise UserError("a game comes twice")
         games = self.games
         if (games.map, games.max_years) != (game_map, max_years) or games.num_games < count:
-            self.games = VectorGame(game_map, count, 0, max_years, 1, auto_reset=False)
+            self.games = VectorGame(game_map, count, 0, max_years, 1, False, keep_history=True)
         return self.games
 
-    def begin(self, new: list[int]) -> None:
-        if new:
-            begin_games(self.games, [self.player], np.array(new))
+    @contextmanager
+    def going_on(self, rows: np.ndarray, new: np.ndarray) -> Iterator[None]:
+        """Make what stands in `rows` history while later positions are set up there, unless it is
+        of another game than these, a `new` one (bool)."""
+        games, history = self.games, self.games.history
+        before, turn = history.count[rows], games.state.turn[rows]
+        history.add(games, rows)
+        after = history.count[rows]
+        yield
+        later = games.state.turn[rows] > turn
+        history.count[rows] = np.where(new, 0, np.where(later, after, before))
 
     def set_up(self, game_map: Map, positions: list[Position], max_years: int) -> Decisions:
         """Set up positions, and return what all powers have to decide there."""
         rows = [position.game for position in positions]
         games = self.make_games(game_map, rows, max_years)
-        lines.load_positions(games, positions, self.seed)
-        self.begin([position.game for position in positions if position.new])
+        with self.going_on(np.array(rows, int), np.array([one.new for one in positions], bool)):
+            lines.load_positions(games, positions, self.seed)
         return games.decisions(np.array(sorted(rows), int))
 
     def array_orders(self, game_map: Map, arrays: Arrays, line: Line) -> Arrays:
         rows = lines.read_array(arrays, "game", MOST_GAMES - 1, 0)
         games = self.make_games(game_map, rows.tolist(), line.max_years)
-        decisions = lines.load_arrays(games, arrays)
-        new = lines.read_array(arrays, "new", 1, 0)[: len(rows)] == 1
-        self.begin(rows[: len(new)][new].tolist())
+        with self.going_on(rows, np.resize(lines.read_array(arrays, "new", 1, 0) == 1, len(rows))):
+            decisions = lines.load_arrays(games, arrays)
         numbers = ask_player(games, decisions, self.player)
         return lines.order_array(games, decisions, numbers, arrays)
 

@@ -37,6 +37,7 @@ from ..rules.state import (
 from ..rules.vocabulary import OrderTable, vocabulary
 from ..scoring.outcomes import Outcomes
 from .decisions import Decisions, empty_decisions, filled, join_decisions
+from .history import History
 from .observation import (
     NUM_BOARD_FEATURES,
     POWER_SCALARS,
@@ -184,11 +185,13 @@ class VectorGame:
         threads: threads that share the games (None: one per usable processor).
         auto_reset: start a new game in a row as soon as its game has ended. Without it a finished
             game stays, has no decisions, and waits for `reset`.
+        keep_history: keep what came before in each game, at which some players look.
 
     Attributes:
         map, board: the Map, and its arrays for kernels.
         vocabulary, table: the OrderVocabulary of the map, and its arrays for kernels.
         state: GameState, (E, ...) arrays that kernels update in place.
+        history: History, what came before in the games; None: nobody keeps it.
     """
 
     def __init__(
@@ -199,6 +202,7 @@ class VectorGame:
         max_years: int | None = None,
         threads: int | None = None,
         auto_reset: bool = True,
+        keep_history: bool = False,
     ):
         """See the class for the arguments."""
         if num_games < 1:
@@ -222,7 +226,10 @@ class VectorGame:
         self._most_orders = 0  # of one slice of rows so far
         self._part_buffers = [None] * self.threads
         self._every_row, self._no_draws = np.arange(num_games), np.zeros(0, bool)
+        self.history: History | None = None
         self.reset()
+        if keep_history:
+            self.history = History(self)
 
     def __deepcopy__(self, memo: dict) -> "VectorGame":
         """Copy what changes; the rest is shared."""
@@ -236,7 +243,7 @@ class VectorGame:
     def __reduce__(self) -> tuple:
         """Pickle the arguments, the state and the seeds; the rest is made anew."""
         arguments = self.map, self.num_games, 1, self.max_years, self.threads, self.auto_reset
-        changing = "state", "row_seed", "max_years"
+        changing = "state", "row_seed", "max_years", "history"
         return type(self), arguments, {name: getattr(self, name) for name in changing}
 
     def __repr__(self) -> str:
@@ -284,7 +291,10 @@ class VectorGame:
 
     def reset(self, rows: np.ndarray | None = None) -> None:
         """Start new games in the given rows (integers or a mask; None: all)."""
-        self.call(_reset_rows, self.board, self.state, self.row_seed, self._rows(rows))
+        rows = self._rows(rows)
+        self.call(_reset_rows, self.board, self.state, self.row_seed, rows)
+        if self.history is not None:
+            self.history.count[rows] = 0
 
     def seed_games(self, rows: np.ndarray, seeds: np.ndarray) -> None:
         """Seed the games `rows` (n,) anew with `seeds` (n,) uint64, from this phase on.
@@ -295,7 +305,8 @@ class VectorGame:
         self.state.seed[rows] = self.row_seed[rows] = seeds
 
     def spare(self, num_games: int) -> "VectorGame":
-        """Return new games of the same map, year limit and threads, such as for a search."""
+        """Return new games of the same map, year limit and threads, such as for a search; they keep
+        no history."""
         return VectorGame(
             self.map, num_games, max_years=self.max_years, threads=self.threads, auto_reset=False
         )
@@ -327,6 +338,8 @@ class VectorGame:
                 f"{self.map.name!r}, which is another"
             )
         self.call(_copy_rows, other.state, rows, self.state, self.row_seed, into, keep_seeds)
+        if self.history is not None:
+            self.history.copy_from(other.history, rows, into)
 
     def _rows(self, rows: np.ndarray | None) -> np.ndarray:
         if rows is None:
@@ -454,6 +467,8 @@ class VectorGame:
             power = ordering_powers(self.board, state)
             orders = np.where(nobody[self._every_row[:, None], power], np.int32(NONE), orders)
         row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
+        if self.history is not None:
+            self.history.add(self, rows)
         boards = self.board, self.table, state, orders, agreed
 
         def step_slice(first: int, last: int) -> None:
@@ -463,6 +478,8 @@ class VectorGame:
         self.run(step_slice, games)
         if len(agreed):
             state.votes[rows] = False
+        if self.history is not None and self.auto_reset:
+            self.history.count[rows[out.ended != RUNNING]] = 0
         return out
 
     def agreed(self) -> np.ndarray:
@@ -484,27 +501,8 @@ class VectorGame:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of the state's arrays and of the seeds, by name."""
-        return {name: array.copy() for name, array in self._arrays().items()}
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return self.state._asdict() | {"row_seed": self.row_seed}
-
-    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Continue from a `snapshot()` of as many games of the same map.
-
-        Raises:
-            ValueError: an array is missing or of another shape; nothing has changed.
-        """
-        if not isinstance(snapshot, dict):
-            raise ValueError("the snapshot is not a dictionary")
-        arrays = self._arrays()
-        for name, array in arrays.items():
-            saved = snapshot.get(name)
-            fits = isinstance(saved, np.ndarray) and saved.dtype == array.dtype
-            if not fits or saved.shape != array.shape:
-                raise ValueError(f"the snapshot's {name!r} does not fit these games")
-        for name, array in arrays.items():
-            array[:] = snapshot[name]
+        arrays = self.state._asdict() | {"row_seed": self.row_seed}
+        return {name: array.copy() for name, array in arrays.items()}
 
 
 def _check(name: str, array: np.ndarray, shape: tuple[int, int], kind: str) -> None:

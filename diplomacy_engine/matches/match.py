@@ -69,7 +69,12 @@ class MatchSettings:
     def new_games(self, count: int) -> VectorGame:
         """Return so many games, which end for good."""
         return VectorGame(
-            self.game_map, count, max_years=self.max_years, threads=self.threads, auto_reset=False
+            self.game_map,
+            count,
+            max_years=self.max_years,
+            threads=self.threads,
+            auto_reset=False,
+            keep_history=True,
         )
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
@@ -127,6 +132,12 @@ class MatchReport:
     def saved_games(self) -> list[dict]:
         """The saved games, by number; `players` of each are the names of who played each power."""
         return [self.sampled[number] for number in sorted(self.sampled)]
+
+    @property
+    def saved_by_seed(self) -> dict[int, dict]:
+        """The same games by the seeds that they drew from."""
+        seeds = self.settings.game_seeds(0, 1 + max(self.sampled, default=-1)).tolist()
+        return {seeds[number]: saved for number, saved in self.sampled.items()}
 
     @classmethod
     def join(cls, reports: "Sequence[Self]") -> Self:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..constants import RUNNING
 from ..errors import UserError
-from ..players.asking import ask_players, begin_games
+from ..players.asking import ask_players
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
@@ -77,7 +77,6 @@ def play_pairs(
         rows = np.arange(2 * half)
         games.seed_games(rows, np.tile(seeds[some], 2))
         who_plays = np.concatenate([seats[some], second_seats[some]])
-        begin_games(games, players, rows)
         state, victory_centers = games.state, games.board.victory_centers
         while (running := state.end == RUNNING).any():
             decisions = games.decisions()

@@ -1,5 +1,6 @@
 """What a player is: the functions that matches, environments and pages call."""
 
+from collections.abc import Collection
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,36 +22,22 @@ class Player(Protocol):
         disbands, a build is waived, a removal is left to civil disorder. NONE is such a number.
 
         Whatever it draws is a function of the game's seed, its turn and the power (games/draws.py),
-        so that a second call returns the same. It sees nothing of what others order in this phase.
+        so that a second call returns the same. What it knows of earlier phases it reads from
+        `games.history`, so that it may go on with any game, in any row; that is None where nobody
+        keeps it, such as in a search. It sees nothing of what others order in this phase.
         The arrays of `decisions` are reused after the call; copy what you keep.
         """
-
-
-@runtime_checkable
-class StatefulPlayer(Player, Protocol):
-    """A player that remembers earlier phases of a game, which `isinstance` finds."""
-
-    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Forget what was in `rows` (integers): other games begin there, from any position."""
-
-
-@runtime_checkable
-class WatchingPlayer(StatefulPlayer, Protocol):
-    """A player that can be shown the past of a game that it is to go on with."""
-
-    def watch(self, games: VectorGame, rows: np.ndarray) -> None:
-        """See the positions of `rows`, phase after phase; `act` sees those it is asked about."""
 
 
 @runtime_checkable
 class CountingPlayer(Player, Protocol):
     """A player that counts what it asked of something else, such as a language model."""
 
-    keep: int  # of so many games, from the first one on, it keeps its thoughts
+    keep: Collection[int]  # seeds of the games of which it keeps its thoughts
 
     def counts(self) -> dict: ...
 
-    def thoughts(self, game_number: int, phase: str, power: str) -> dict:
+    def thoughts(self, game_seed: int, phase: str, power: str) -> dict:
         """Return what led to a decision of a game that it keeps; nothing if it was not asked."""
 
 

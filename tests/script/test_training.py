@@ -323,26 +323,22 @@ def test_a_finished_run_is_resumed(copied, capsys):
     assert saved["args"]["total_timesteps"] == 700
 
 
-class Remembering:
-    """Plays at random; its games go on, unless it has been told that others begin."""
+class Looking:
+    """Plays at random, and sees all that came before in its games."""
 
-    name = "remembering"
+    name = "looking"
 
-    def __init__(self, *_: object, **settings: object):
-        self.turns: dict[int, int] = {}
-
-    def begin(self, games, rows):
-        self.turns |= dict.fromkeys(rows.tolist(), -1)
+    def __init__(self, *_: object, **settings: object): ...
 
     def act(self, games, decisions):
-        turns = games.state.turn[decisions.game].tolist()
-        assert all(self.turns[row] < turn for row, turn in zip(decisions.game.tolist(), turns))
-        self.turns |= dict(zip(decisions.game.tolist(), turns))
+        year, phase = games.state.year[decisions.game], games.state.phase[decisions.game]
+        played = 2 * (year - games.board.first_year) + (phase > 0) + (phase > 2)
+        assert (games.history.count[decisions.game] == played).all()
         return ppo.RANDOM_BOT.act(games, decisions)
 
 
-def test_a_bot_that_remembers_is_told_of_new_games(tmp_path, monkeypatch):
-    monkeypatch.setattr(ppo.engine, "load_player", Remembering)
+def test_bots_see_what_came_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(ppo.engine, "load_player", Looking)
     bots = {"pool_bots": ["random"], "pool_bot_prob": 1.0, "eval_bots": []}
     run = train(tmp_path / "runs", **SETTINGS["plain"] | bots)
     assert load(run)["run"]["results"]["counters"]["games"] > SETTINGS["plain"].get("num_envs", 0)
