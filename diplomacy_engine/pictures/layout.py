@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..constants import SEA
-from ..rules.map import MAP_NAMES, MAPS_FOLDER, Map, load_map
+from ..rules.map import MAPS_FOLDER, Map
 from ..rules.notation import province_of
 
 DISC = 30.0  # radius of a province that has no drawing
@@ -53,7 +53,7 @@ def name_lines(name: str) -> list[str]:
 
 
 def layout_of(game_map: Map) -> Layout:
-    if game_map.name in MAP_NAMES and load_map(game_map.name).facts == game_map.facts:
+    if game_map.is_included:
         return _drawn(game_map.name)
     return _discs(game_map)
 

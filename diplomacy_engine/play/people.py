@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..rules.map import MAP_NAMES, Map, load_map
+from ..rules.map import Map
 from ..rules.notation import unit_of
 
 FIRST = "S1901M"
@@ -66,9 +66,8 @@ def joint(phase: Mapping, power: str) -> str:
 
 
 def people_of(game_map: Map) -> People:
-    """Return what is starting of people's games on a map; nothing of one's own maps."""
-    own = game_map.name not in MAP_NAMES or game_map.hash != load_map(game_map.name).hash
-    return People() if own else _read(game_map.name)
+    """Return figures of people's games on a map; none on one's own maps."""
+    return _read(game_map.name) if game_map.is_included else People()
 
 
 @lru_cache

@@ -30,7 +30,7 @@ from ..players.search.judge import (
 )
 from ..replays.replay import Replay
 from ..replays.reviewed import review_facts
-from ..rules.map import MAP_NAMES, Map, load_map
+from ..rules.map import Map
 from ..rules.notation import in_words, order_words, unit_of
 from ..textgame.causes import played_orders, result_words
 from ..textgame.game import Game
@@ -41,7 +41,7 @@ from .people import Opening, people_of
 
 GAMES = 32  # that are played for an outlook
 AT_ONCE = 12  # phases that are judged in one go
-# Mark -> what orders must have lost, in % of what was left; calibrated in docs/playing.md.
+# Mark -> what orders must have lost, in % of what was left; calibrated in docs/review.md.
 MARKS = {"??": 35.0, "?": 18.0, "?!": 10.0}
 MUCH = 20.0  # % of what was left; better orders that lose so much in hindsight give no mark
 WORST = 5  # decisions of a power that are listed first
@@ -486,8 +486,7 @@ def judges_of(game_map: Map) -> list[str]:
     """Return the names of those who judge games of a map if nobody is named: one that has learned
     from people's games, and policies from self-play, which play no single opponent's weakness; of
     other maps the best of these, and `lookahead` without one."""
-    own = game_map.name not in MAP_NAMES or game_map.hash != load_map(game_map.name).hash
-    if own or not find_spec("torch"):
+    if not game_map.is_included or not find_spec("torch"):
         return ["lookahead"]
     trained = policies_of(game_map.name)
     best = [name for name in trained if "dumbbot" not in name][:1]

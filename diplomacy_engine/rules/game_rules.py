@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from .._suggest import quoted
 from ..errors import UserError
 from ..records import convert
-from .map import MAP_NAMES, Map, load_map
+from .map import Map, load_map
 
 Protocol = Literal["mutual", "offers", "propose-choose"]
 PROTOCOLS = get_args(Protocol)
@@ -122,7 +122,7 @@ class GameRules(_Options):
         if it is not included, so that it can be read where its file is not."""
         game_map, teams = self.map, self.map.teams
         notes: dict[str, Any] = {"map": game_map.name}
-        if game_map.name not in MAP_NAMES or load_map(game_map.name).hash != game_map.hash:
+        if not game_map.is_included:
             notes["map_facts"] = game_map.facts
         if teams.text:
             notes |= {"teams": teams.text, "team_victory": teams.victory_centers}

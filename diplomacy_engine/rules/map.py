@@ -177,6 +177,11 @@ class Map:
         return hashlib.sha256(json.dumps(self.facts, sort_keys=True).encode()).hexdigest()
 
     @property
+    def is_included(self) -> bool:
+        """Whether this is one of MAP_NAMES, perhaps with teams; a file may have that name, too."""
+        return self.name in MAP_NAMES and load_map(self.name).hash == self.hash
+
+    @property
     def _identity(self) -> tuple[str, str, int]:
         return self.hash, self.teams.text, self.teams.victory_centers
 

@@ -35,22 +35,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .._arrays import shaped
-from .._suggest import quoted
 from ..constants import AGREED, NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
-from ..errors import UserError
 from .rewards import RewardInput, deepdip, lead, mean_ranks, reward_input, squared_shares
 
 RATES = ("solo", "win", "draw", "survival", "elimination", "loss", "most_centers")
 MEANS = ("centers", "centers_behind", "rank", "sum_of_squares", "deepdip_reward", "game_years")
 FIGURES = RATES + MEANS
-YEAR_LIMITS = ("draw", "truncate")
-
-
-def check_year_limit(year_limit: str) -> None:
-    if year_limit not in YEAR_LIMITS:
-        raise UserError(
-            f"year_limit must be one of {', '.join(YEAR_LIMITS)}, not {quoted(year_limit)}"
-        )
 
 
 def figure_ranges(

@@ -16,7 +16,7 @@ from ...press.daide import clauses_of, is_daide
 from ...press.deals import MAX_CLAUSES, Offers, make_offers
 from ...press.negotiators.negotiation import Talk
 from ...press.press import PEACE_ALONE
-from ...rules.map import MAP_NAMES, Map, load_map
+from ...rules.map import MAP_NAMES, Map
 from ...rules.notation import matching_orders, read_order
 from ...textgame.position import settle_coasts
 from . import lines
@@ -50,9 +50,8 @@ class Program:
 
     def _data_of(self, game_map: Map) -> Line:
         name = game_map.name
-        bundled = name in MAP_NAMES and load_map(name).facts == game_map.facts
         maps = self.hello.maps
-        if maps is not None and not (bundled and name in maps):
+        if maps is not None and not (game_map.is_included and name in maps):
             raise self.process.fault(f"does not play on the map {name!r:.60}")
         self.map = game_map
         tables = lines.tables_of(game_map) if "arrays" in self.wants else None
