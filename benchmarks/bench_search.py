@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -93,13 +94,14 @@ def main() -> None:
 
 def micros(action: Callable, make: Callable) -> float:
     """Return the median processor time of an action on what `make` returns, in us."""
-    times = []
-    for _ in range(500):
-        thing = make()
-        begun = time.process_time_ns()
-        action(thing)
-        times.append((time.process_time_ns() - begun) / 1000)
-    return statistics.median(times)
+    return statistics.median(once(action, make()) for _ in range(500))
+
+
+def once(action: Callable, thing: Any) -> float:
+    """Return the processor time of an action, in us."""
+    begun = time.process_time_ns()
+    action(thing)
+    return (time.process_time_ns() - begun) / 1000
 
 
 def time_game(game_map: str) -> None:
@@ -126,8 +128,7 @@ def time_game(game_map: str) -> None:
     print(f"{game_map}, {game.phase}: copy {micros(Game.copy, lambda: game):.0f} us")
     print(f"first legal_orders {micros(lambda one: one.legal_orders(unit), game.copy):.0f} us")
     print(f"first adjudicate {micros(Game.adjudicate, listed):.0f} us")
-    whole = micros(turn, lambda: game)
-    print(f"copy, random orders of all, adjudicate {whole:.0f} us")
+    print(f"copy, random orders of all, adjudicate {micros(turn, lambda: game):.0f} us")
     page = (Path(__file__).parents[1] / "docs" / "search.md").read_text(encoding="utf-8")
     own: dict = {}
     exec(re.search(r"```python\n(import math\n.*?)\ngame = ", page, re.DOTALL)[1], own)
@@ -140,10 +141,11 @@ def time_game(game_map: str) -> None:
             copy = board.copy()
             copy.push(random.choice(list(copy.legal_moves)))
 
-        chess_time = micros(move, chess.Board)
-        print(
-            f"python-chess: copy, a random move {chess_time:.0f} us: {whole / chess_time:.1f} times"
-        )
+        board = chess.Board()  # in turn, since a busy machine slows one or the other
+        pairs = [(once(turn, game), once(move, board)) for _ in range(3000)]
+        ours, theirs = (statistics.median(times) for times in zip(*pairs))
+        ratio = ours / theirs
+        print(f"ours {ours:.0f} us, python-chess {theirs:.0f} us: {ratio:.1f} times")
 
 
 def split(asked: Decisions, most: int) -> list[Decisions]:

@@ -264,7 +264,8 @@ class Game:
             if reason and strict:
                 raise UserError(wrong[0])
             meanings.append((self._order_text(text, numbers), numbers))
-        self._submitted[name] = [] if name in self.conceded else meanings
+        conceded = self._games.state.conceded[0, self.map.power_index[name]]
+        self._submitted[name] = [] if conceded else meanings
         return wrong
 
     def withdraw(self, power: str) -> None:
@@ -571,14 +572,14 @@ class Game:
         (DATC 4.D.4, 4.D.5, 4.D.6)."""
         if self.is_over:
             return [], "the game is over"
-        if power in self.conceded:
+        games, table, p = self._games, self._games.table, self.map.power_index[power]
+        if games.state.conceded[0, p]:
             return [], f"{power} has conceded and gives no more orders"
-        games, table = self._games, self._games.table
         winter = games.state.phase[0] == WINTER_ADJUSTMENTS
         owed = positions.owed_adjustments(games).get(power, 0) if winter else 0
         numbers = [games.vocabulary.number.get(text, NONE)]
         province: int | None = self._province_of(numbers[0])
-        if numbers[0] not in self._own_orders(power, province):  # not as we write it
+        if numbers[0] not in self._own_orders(p, province):  # not as we write it
             try:
                 order = notation.read_order(self.map, text, self.unit_kinds)
             except UserError as error:
@@ -589,7 +590,7 @@ class Game:
             if province is None:
                 numbers = [table.waive] if owed > 0 else []
             else:
-                numbers = self._own_orders(power, province)
+                numbers = self._own_orders(p, province)
             numbers = notation.matching_orders(self.map, games.vocabulary, order, numbers)
             if not numbers or (len(numbers) > 1 and order.kind != OrderKind.SUPPORT_MOVE):
                 return [], why_illegal(games, power, order, numbers)
@@ -617,14 +618,14 @@ class Game:
         move = f"{unit} - {notation.place_text(self.map, goal)}"
         return self._understand(power, move, orders_before)[0]
 
-    def _own_orders(self, power: str, province: int) -> list[int]:
+    def _own_orders(self, power: int, province: int) -> list[int]:
         numbers = self._legal().get(province, [])
         if numbers and self._games.table.kind[numbers[0]] == BUILD:
             center = self._games.board.province_center[province]
             owner = self._games.state.center_owner[0, center]
         else:
             owner = self._ordered_units()[0][province]
-        return numbers if owner == self.map.power_index[power] else []
+        return numbers if owner == power else []
 
     @property
     def unit_kinds(self) -> np.ndarray:
@@ -668,7 +669,7 @@ class Game:
             self._keep_promises()
         elif self._talk.has_deals:
             broken = self._talk.broken(self._order_array(self.order_numbers()))
-        record = self._record({power: self.orders.get(power, []) for power in self.map.powers})
+        record = self._record({power: [] for power in self.map.powers} | self.orders)
         chosen = self.order_numbers()
         if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
