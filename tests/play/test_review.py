@@ -149,6 +149,18 @@ def test_every_judge_has_its_share_of_the_samples(judge):
     assert not known.loss.any() and (known.orders[:, 0] == known.orders[:, 1]).all()
 
 
+def test_random_orders_change_nothing_but_their_own_loss(judge, monkeypatch):
+    """Also where they are the same as orders that a judge would give."""
+    games = VectorGame("small", 4, 1, auto_reset=False)
+    decisions, orders = games.decisions(), orders_of(games, make_bot("random"))
+    verdicts = []
+    for bot in ("hold", "chaos"):
+        monkeypatch.setattr("diplomacy_engine.players.search.judge.AnyOrders", type(make_bot(bot)))
+        verdicts.append(make_judges([judge], games, FEW).judge(games, decisions, orders))
+    one, other = (each._replace(random_loss=0)._asdict() for each in verdicts)
+    np.testing.assert_equal(one, other)
+
+
 def test_reasons_are_true():
     orders = {
         "FRANCE": ["A PAR - BUR", "A MAR - BUR", "A GAS S A MAR - SPA", "F BRE H"],

@@ -8,7 +8,6 @@ better than it is.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from copy import copy
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -17,19 +16,20 @@ import numpy as np
 from ..._suggest import listed, quoted
 from ...constants import NONE, RUNNING
 from ...errors import UserError
-from ...games.decisions import Decisions, order_numbers
-from ...games.draws import order_noise, phase_seeds
+from ...games.decisions import Decisions
+from ...games.draws import phase_seeds
 from ...games.observation import BoardViews
 from ...games.vector_game import VectorGame
 from ...rules.state import Salt
 from ...scoring.outcomes import figure_values
 from ...scoring.rewards import lead
 from ..asking import orders_of
+from ..bots.random_bots import RandomBot
 from ..policy.player import PolicyPlayer
 from ..protocols import Player
 from .best_response import BestResponse
-from .draws import CHUNK, Draws, PolicyDraws
-from .leaves import ROOM, CenterClaims, LeafValue, Leaves
+from .draws import Draws, PolicyDraws
+from .leaves import ROOM, CenterClaims, LeafValue, Leaves, values_of
 
 GAMES = 64  # of a policy against itself, which tell what its values mean
 MOST_YEARS = 35  # of them, where games have no limit
@@ -101,10 +101,7 @@ class Worth:
     def inputs(self, boards: list) -> np.ndarray:
         """Return the value, the centers and the lead (n, 3) of boards that were looked at."""
         views, standing = zip(*boards)
-        obs = views[0].join(views)
-        parts = np.split(np.arange(len(obs.row)), range(CHUNK, len(obs.row), CHUNK))
-        values = [self.policy.agent.values(obs.take(part)) for part in parts]
-        return np.column_stack([np.concatenate(values), np.concatenate(standing)])
+        return np.column_stack([values_of(self.policy, views), np.concatenate(standing)])
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
@@ -229,8 +226,7 @@ class Judges:
     ) -> Verdicts:
         """Judge decisions in `games`, where all powers really gave `orders` (E, V) int32; those
         that are `settled` (D,) are valued, without a look for better ones."""
-        trial = _Trial(self, games, decisions, orders, settled)
-        return trial.verdicts()
+        return _Trial(self, games, decisions, orders, settled).verdicts()
 
     def sample(self, games: VectorGame, rows: np.ndarray, first: int, last: int) -> np.ndarray:
         """Return what all powers may order in `rows` (n,), draws `first` to `last` - 1, each judge
@@ -248,6 +244,78 @@ def _seeds(games: VectorGame, rows: np.ndarray, salt: int, first: int, last: int
     return phase_seeds(games, rows, NONE, salt, last - first, first)
 
 
+class AnyOrders(RandomBot):
+    """Orders at random, but not as the bot that may have played."""
+
+    salt = int(Salt.CANDIDATES)
+
+
+class _Playouts:
+    """What comes of the candidates of D decisions, each against samples of the others' orders."""
+
+    def __init__(
+        self,
+        judges: Judges,
+        games: VectorGame,
+        decisions: Decisions,
+        candidates: np.ndarray,
+        samples: np.ndarray,
+    ):
+        """`candidates` (D, K, V) are own orders, NONE in provinces that are not the power's;
+        `samples` (E, R, V) all powers' orders in each game that decisions are of, in order."""
+        self.judges, self.games, self.decisions = judges, games, decisions
+        self.candidates, self.samples = candidates, samples
+        self.places, self.game = (
+            own_places(games, decisions),
+            np.unique(decisions.game, return_inverse=True)[1],
+        )
+        shape = *candidates.shape[:2], samples.shape[1]
+        self.worth = np.full(shape, np.nan)  # NaN: not played
+        self.held = np.zeros((*shape, len(games.board.center_province)), bool)
+
+    def play(self, which: np.ndarray, first: int, last: int, ahead: int | None = None) -> None:
+        """Play on with candidates `which` (D, K) against samples `first` to `last` - 1."""
+        games, decisions, judges = self.games, self.decisions, self.judges.judges
+        ahead = self.judges.ahead(games) if ahead is None else ahead
+        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.FOLLOWING, last)
+        samples = np.arange(first, last)
+        for number, judge in enumerate(judges):
+            mine = which[:, :, None] & (samples % len(judges) == number)
+            d, k, r = np.nonzero(mine)
+            if not len(r):
+                continue
+            r += first
+            joint = np.where(self.places[d], self.candidates[d, k], self.samples[self.game[d], r])
+            seats = decisions.game[d].astype(np.int64), decisions.power[d].astype(np.int64)
+            self.worth[d, k, r], self.held[d, k, r] = judge.play(
+                games, seats, joint, seeds[d, r], ahead
+            )
+
+    def score(self, first: int, last: int, base: np.ndarray) -> np.ndarray:
+        """Return how much candidates have of what candidates `base` (D,) have, (D, K, R)."""
+        every = np.arange(len(base))
+        worth, centers = self.worth[:, :, first:last], self.held[:, :, first:last].sum(3)
+        centers = np.where(np.isnan(worth), np.nan, centers)
+        all_worth = _mean(worth[every, base])[0] + LEAST_WORTH
+        all_centers = _mean(centers[every, base])[0] + LEAST_CENTERS
+        return worth / (2 * all_worth[:, None, None]) + centers / (2 * all_centers[:, None, None])
+
+    def best(self, which: np.ndarray, first: int, last: int) -> np.ndarray:
+        """Return the mean score (D, K) of candidates `which` beside what was ordered, -inf for the
+        rest."""
+        submitted = np.full(len(which), SUBMITTED)
+        return np.where(which, self.score(first, last, submitted).mean(2), -np.inf)
+
+    def loss(self, better: np.ndarray, other: int, first: int, last: int) -> np.ndarray:
+        """Return by how much candidates `better` (D,) are ahead of `other`, the standard error, and
+        the same by each judge's samples: (D, 2 + J)."""
+        every, judges = np.arange(len(better)), len(self.judges.judges)
+        score = self.score(first, last, better)
+        apart, judge = score[every, better] - score[every, other], np.arange(first, last) % judges
+        of_judges = [_mean(apart[:, judge == j])[0] for j in range(judges)]
+        return np.stack([*_mean(apart), *of_judges], 1)
+
+
 class _Trial:
     """The candidates of D decisions, and what came of them against samples."""
 
@@ -259,141 +327,62 @@ class _Trial:
         orders: np.ndarray,
         settled: np.ndarray | None,
     ):
-        self.judges, self.games, self.decisions, self.orders = judges, games, decisions, orders
+        self.judges, self.games, self.decisions = judges, games, decisions
         settings, several = judges.settings, len(judges.judges)
         samples = settings.samples or SAMPLES * max(1, 7 // games.num_powers)
         numbers = samples // 4, samples // 4, samples, settings.again * samples
         # Samples that choose whom to play on, that choose the best, that tell, and tell again.
-        self.edges = np.cumsum([0, *(-(-number // several) * several for number in numbers)])
-        self.rows, self.row = np.unique(decisions.game, return_inverse=True)
-        self.places = own_places(games, decisions)
-        self.samples = judges.sample(games, self.rows, 0, int(self.edges[3]))
-        settled = np.zeros(decisions.count, bool) if settled is None else settled
-        self.candidates, self.count = self._draw(settled)
-        shape = *self.candidates.shape[:2], int(self.edges[4])
-        self.worth = np.full(shape, np.nan)
-        self.held = np.zeros((*shape, len(games.board.center_province)), bool)
+        edges = np.cumsum([-(-number // several) * several for number in numbers])
+        self.screened, self.chosen, self.enough, self.again = edges.tolist()
+        some = self.chosen + (self.enough - self.chosen) // 3
+        self.some = some - some % several  # tell well enough what nobody compares
+        self.rows, game = np.unique(decisions.game, return_inverse=True)
+        self.ordered = orders[self.rows]
+        candidates, self.count = self._candidates(own_places(games, decisions), game)
+        if settled is not None:
+            self.count[settled] = RANDOM + 1
+        expected = np.full((len(self.rows), self.again, candidates.shape[2]), NONE, np.int32)
+        expected[:, : self.enough] = judges.sample(games, self.rows, 0, self.enough)
+        self.playouts = _Playouts(judges, games, decisions, candidates, expected)
 
-    def _draw(self, settled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _candidates(self, places: np.ndarray, game: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each decision's candidates (D, K, V) and how many they are."""
-        games, decisions, settings = self.games, self.decisions, self.judges.settings
-        judges, drawn = self.judges.judges, []
-        each = -(-settings.draws // len(judges))
-        seeds = _seeds(games, self.rows, Salt.CANDIDATES, 0, each * len(judges))
-        for number, judge in enumerate(judges):
-            mine = seeds[:, number * each : (number + 1) * each]
-            drawn.append(judge.sample(games, self.rows, mine[:, :1], greedy=True))
-            drawn.append(judge.sample(games, self.rows, mine))
-        noise = order_noise(
-            decisions, phase_seeds(games, decisions.game, decisions.power, Salt.RANDOM)[:, 0]
-        )
-        first = decisions.order_start[:-1]
-        highest = np.maximum.reduceat(noise, first) if len(noise) else noise
-        picked = np.flatnonzero(noise == np.repeat(highest, np.diff(decisions.order_start)))
-        chosen = picked[np.searchsorted(picked, first)]  # the first, should two be equal
-        one_each = decisions._replace(game=np.arange(decisions.count, dtype=np.int32))
-        wide = games.spare(max(1, decisions.count))
-        random = wide.new_orders()
-        wide.write_orders(random, one_each, order_numbers(decisions, chosen - first))
-        tried = np.concatenate([self.orders[self.rows][:, None], *drawn], 1)[self.row]
-        tried = np.concatenate([tried[:, :1], random[: decisions.count, None], tried[:, 1:]], 1)
-        tried = np.where(self.places[:, None], tried, NONE)
-        candidates, count = _distinct(tried, tried.shape[1] + settings.changes)
-        _change(candidates, count, tried[:, RANDOM + 1 :], settings.changes)
-        return candidates, np.where(settled, RANDOM + 1, count)
-
-    def _play(self, which: np.ndarray, first: int, last: int, ahead: int | None = None) -> None:
-        """Play on with candidates `which` (D, K) against samples `first` to `last` - 1."""
-        games, decisions = self.games, self.decisions
-        ahead = self.judges.ahead(games) if ahead is None else ahead
-        seeds = phase_seeds(games, decisions.game, decisions.power, Salt.FOLLOWING, last)
-        for number, judge in enumerate(self.judges.judges):
-            numbers = np.arange(first, last)
-            numbers = numbers[numbers % len(self.judges.judges) == number]
-            d, k = (np.repeat(each, len(numbers)) for each in np.nonzero(which))
-            r = np.tile(numbers, which.sum())
-            if not len(r):
-                continue
-            joint = np.where(self.places[d], self.candidates[d, k], self.samples[self.row[d], r])
-            seats = decisions.game[d].astype(np.int64), decisions.power[d].astype(np.int64)
-            self.worth[d, k, r], self.held[d, k, r] = judge.play(
-                games, seats, joint, seeds[d, r], ahead
-            )
-
-    def _score(self, first: int, last: int, base: np.ndarray) -> np.ndarray:
-        """Return how much candidates have of what candidates `base` (D,) have, (D, K, R)."""
-        every = np.arange(len(base))
-        worth, centers = self.worth[:, :, first:last], self.held[:, :, first:last].sum(3)
-        centers = np.where(np.isnan(worth), np.nan, centers)
-        all_worth = _mean(worth[every, base])[0] + LEAST_WORTH
-        all_centers = _mean(centers[every, base])[0] + LEAST_CENTERS
-        return worth / (2 * all_worth[:, None, None]) + centers / (2 * all_centers[:, None, None])
+        judges, changes = self.judges.judges, self.judges.settings.changes
+        each, drawn = -(-self.judges.settings.draws // len(judges)), []
+        seeds = _seeds(self.games, self.rows, Salt.CANDIDATES, 0, each * len(judges))
+        for judge, mine in zip(judges, np.split(seeds, len(judges), 1)):
+            drawn.append(judge.sample(self.games, self.rows, mine[:, :1], greedy=True))
+            drawn.append(judge.sample(self.games, self.rows, mine))
+        at_random = orders_of(self.games, AnyOrders(), self.decisions)[self.rows]
+        tried = np.concatenate([self.ordered[:, None], at_random[:, None], *drawn], 1)[game]
+        tried = np.where(places[:, None], tried, NONE)
+        candidates, count = _distinct(tried, tried.shape[1] + changes)
+        _change(candidates, count, tried[:, RANDOM + 1 :], changes)
+        return candidates, count
 
     def verdicts(self) -> Verdicts:
-        screened, chosen, enough, again = self.edges[1:].tolist()
-        settings, every = self.judges.settings, np.arange(self.decisions.count)
-        submitted, number = np.zeros(len(every), np.int64), np.arange(self.candidates.shape[1])
-
-        alive = number < self.count[:, None]
-        alive[:, RANDOM] = False
-        looked = alive.sum(1) > 1  # a choice there is
-        self._play(alive & looked[:, None], 0, screened, ahead=0)
-        mean = np.where(alive, self._score(0, screened, submitted).mean(2), -np.inf)
-        mean[:, SUBMITTED] = np.inf  # plays on in any case
-        ranked = (
-            np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable") <= settings.finalists
-        )
-        alive &= ranked & looked[:, None]
-        self._play(alive, screened, chosen)
-        mean = np.where(alive, self._score(screened, chosen, submitted).mean(2), -np.inf)
-        ahead = alive & (mean > mean[:, [SUBMITTED]])
-        regret = self._hindsight(ahead)
-        mean[regret[:, :, 0] > np.maximum(NOTABLE, regret[:, :, 1])] -= LAST
-        mean[:, SUBMITTED] = -np.inf
-        rival = np.where(looked, mean.argmax(1), SUBMITTED)
-        lead, lead_error, lead_of_judges = self._loss(rival, SUBMITTED, screened, chosen)
-        contested = looked & (lead > 0)
+        playouts, every = self.playouts, np.arange(self.decisions.count)
+        finalists = self._screen()
+        rival, lead, regret = self._choose(finalists)
+        contested = lead[:, 0] > 0
         better = np.where(contested, rival, SUBMITTED)
-        some = chosen + (enough - chosen) // 3  # tells well enough what nobody compares
-        some -= some % len(self.judges.judges)
-        final = np.zeros_like(alive)
-        final[:, SUBMITTED] = final[every, better] = True
-        self._play(final, chosen, some)
-        self._play(final & contested[:, None], some, enough)
-        random = np.zeros_like(alive)
-        random[:, RANDOM] = looked
-        self._play(random, chosen, some)
-        loss, error, _ = self._loss(better, SUBMITTED, chosen, enough)
-        unsure = contested & (loss > NOTABLE / 2) & (loss + SURE * error > NOTABLE)
-        unsure &= error > PRECISE
-        if settings.again and unsure.any():
-            several = np.unique(self.row[unsure])
-            more = np.full((len(self.rows), again - enough, self.samples.shape[2]), NONE, np.int32)
-            more[several] = self.judges.sample(self.games, self.rows[several], enough, again)
-            self.samples = np.concatenate([self.samples, more], 1)
-            self._play(final & unsure[:, None], enough, again)
-        loss, error, of_judges = (
-            np.where(contested if one.ndim == 1 else contested[:, None], one, np.nan_to_num(other))
-            for one, other in zip(
-                self._loss(better, SUBMITTED, chosen, again), (lead, lead_error, lead_of_judges)
-            )
-        )
-        random_loss = np.where(looked, self._loss(better, RANDOM, chosen, some)[0], 0.0)
-        better = np.where(loss > error, better, SUBMITTED)
-        pair = np.stack([submitted, better], 1)
-        lines = every[:, None], pair
-        worth, held = self.worth[:, :, chosen:][lines], self.held[:, :, chosen:][lines]
+        loss = self._tell(better, contested, finalists.any(1))
+        loss = np.where(contested[:, None], loss, np.nan_to_num(lead))
+        random_loss = playouts.loss(better, RANDOM, self.chosen, self.some)[:, 0]
+        better = np.where(loss[:, 0] > loss[:, 1], better, SUBMITTED)
+        pair = every[:, None], np.stack([np.full_like(better, SUBMITTED), better], 1)
+        worth, held = (of[:, :, self.chosen :][pair] for of in (playouts.worth, playouts.held))
         count = (~np.isnan(worth[:, GIVEN])).sum(1)
         apart = held[:, BETTER].astype(float) - held[:, GIVEN]  # (D, R, C)
         squares, mean = (apart**2).sum(1) / count[:, None], apart.sum(1) / count[:, None]
         return Verdicts(
-            orders=self.candidates[lines],
-            samples=self.samples[self.row][:, chosen:enough],
-            places=self.places,
-            loss=loss,
-            error=error,
-            of_judges=of_judges,
-            random_loss=random_loss,
+            orders=playouts.candidates[pair],
+            samples=playouts.samples[playouts.game, self.chosen : self.enough],
+            places=playouts.places,
+            loss=loss[:, 0],
+            error=loss[:, 1],
+            of_judges=loss[:, 2:],
+            random_loss=np.where(finalists.any(1), random_loss, 0.0),
             worth=np.nanmean(worth, 2),
             held=held.sum(2) / count[:, None, None],
             held_error=np.sqrt(np.maximum(squares - mean**2, 0) / count[:, None]),
@@ -401,34 +390,65 @@ class _Trial:
             hindsight=0 - regret[every, better, 0],
         )
 
-    def _loss(
-        self, better: np.ndarray, other: int, first: int, last: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return by how much candidates `better` (D,) are ahead of `other`, (D,), the standard
-        error, and the same by each judge's samples (D, J)."""
-        every, several = np.arange(len(better)), len(self.judges.judges)
-        score = self._score(first, last, better)
-        each, judge = score[every, better] - score[every, other], np.arange(first, last) % several
-        of_judges = np.stack([_mean(each[:, judge == j])[0] for j in range(several)], 1)
-        return *_mean(each), of_judges
+    def _screen(self) -> np.ndarray:
+        """Return the candidates (D, K) that are played on: what was ordered and those that are best
+        at once. None where there is no choice."""
+        alive = np.arange(self.playouts.candidates.shape[1]) < self.count[:, None]
+        alive[:, RANDOM] = False
+        alive &= alive.sum(1, keepdims=True) > 1
+        self.playouts.play(alive, 0, self.screened, ahead=0)
+        mean = self.playouts.best(alive, 0, self.screened)
+        mean[:, SUBMITTED] = np.inf
+        rank = np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable")
+        return alive & (rank <= self.judges.settings.finalists)
+
+    def _choose(self, finalists: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the best of the others (D,), what it is ahead by, as `_Playouts.loss` says, and
+        the regret in hindsight of candidates (D, K, 2)."""
+        self.playouts.play(finalists, self.screened, self.chosen)
+        mean = self.playouts.best(finalists, self.screened, self.chosen)
+        regret = self._hindsight(finalists & (mean > mean[:, [SUBMITTED]]))
+        mean[regret[:, :, 0] > np.maximum(NOTABLE, regret[:, :, 1])] -= LAST
+        mean[:, SUBMITTED] = -np.inf
+        rival = mean.argmax(1)
+        return rival, self.playouts.loss(rival, SUBMITTED, self.screened, self.chosen), regret
+
+    def _tell(self, better: np.ndarray, contested: np.ndarray, looked: np.ndarray) -> np.ndarray:
+        """Play on with the `better` orders (D,) and what was ordered, against more samples where
+        they are `contested` (D,) and the loss may be notable; return the loss. Where somebody
+        `looked` (D,) for better ones, any legal orders are played on too."""
+        playouts, settings = self.playouts, self.judges.settings
+        final = np.zeros(playouts.worth.shape[:2], bool)
+        final[:, SUBMITTED] = final[np.arange(len(better)), better] = True
+        also_random = final.copy()
+        also_random[:, RANDOM] = looked
+        playouts.play(also_random, self.chosen, self.some)
+        playouts.play(final & contested[:, None], self.some, self.enough)
+        loss, error, *_ = playouts.loss(better, SUBMITTED, self.chosen, self.enough).T
+        unsure = contested & (loss > NOTABLE / 2) & (loss + SURE * error > NOTABLE)
+        unsure &= error > PRECISE
+        if settings.again and unsure.any():
+            more = np.unique(playouts.game[unsure])
+            playouts.samples[more, self.enough :] = self.judges.sample(
+                self.games, self.rows[more], self.enough, self.again
+            )
+            playouts.play(final & unsure[:, None], self.enough, self.again)
+        return playouts.loss(better, SUBMITTED, self.chosen, self.again)
 
     def _hindsight(self, which: np.ndarray) -> np.ndarray:
         """Return by how much what was ordered is ahead of candidates `which` (D, K) against what
         the others really ordered, and the standard error, (D, K, 2); 0 for the rest."""
         several, (d, k) = len(self.judges.judges), np.nonzero(which)
         count = several * -(-4 // several)
-        real = copy(self)
-        real.samples = np.repeat(self.orders[self.rows][:, None], count, 1)
-        shape = *which.shape, count
-        real.worth, real.held = np.full(shape, np.nan), np.zeros((*shape, self.held.shape[3]), bool)
-        which = which.copy()
-        which[:, SUBMITTED] |= which.any(1)
-        real._play(which, 0, count)
-        score = real._score(0, count, np.zeros(len(which), np.int64))
-        base = np.where(which, score.mean(2), -np.inf).argmax(1)
-        score, out = real._score(0, count, base), np.zeros((*shape[:2], 2))
-        out[d, k] = np.stack(_mean(score[d, SUBMITTED] - score[d, k]), 1)
-        return out
+        ordered = np.repeat(self.ordered[:, None], count, 1)
+        real = _Playouts(self.judges, self.games, self.decisions, self.playouts.candidates, ordered)
+        tried = which.copy()
+        tried[:, SUBMITTED] |= which.any(1)
+        real.play(tried, 0, count)
+        score = real.score(0, count, real.best(tried, 0, count).argmax(1))
+        regret = np.zeros((*which.shape, 2))
+        regret[d, k] = np.stack(_mean(score[d, SUBMITTED] - score[d, k]), 1)
+        return regret
 
 
 def _mean(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -495,12 +515,13 @@ def own_places(games: VectorGame, decisions: Decisions) -> np.ndarray:
 
 def _distinct(tried: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Return each decision's different joint orders (D, width, V), the first two in any case, and
-    how many they are."""
+    how many they are. The random ones may be among the others once more."""
     out = np.full((len(tried), width, tried.shape[2]), NONE, np.int32)
     count = np.empty(len(tried), np.int64)
+    others = np.delete(np.arange(tried.shape[1]), RANDOM)
     for d, row in enumerate(tried):
-        _, first = np.unique(row, axis=0, return_index=True)
-        chosen = np.union1d(first, [SUBMITTED, RANDOM])
+        _, first = np.unique(row[others], axis=0, return_index=True)
+        chosen = np.union1d(others[first], [SUBMITTED, RANDOM])
         count[d] = len(chosen)
         out[d, : len(chosen)] = row[chosen]
     return out, count

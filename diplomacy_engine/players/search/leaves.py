@@ -1,6 +1,6 @@
 """Boards one phase ahead, and what they are worth to a power."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -44,6 +44,13 @@ class LeafValue(Protocol):
 PlayOn = Callable[[VectorGame, Decisions, np.ndarray, np.ndarray], np.ndarray]
 
 
+def values_of(policy: PolicyPlayer, boards: Sequence[BoardViews]) -> np.ndarray:
+    """Return the values (n,) that a policy gives boards."""
+    obs = boards[0].join(boards)  # views of a policy that talks have more to them
+    parts = np.split(np.arange(len(obs.row)), range(CHUNK, len(obs.row), CHUNK))
+    return np.concatenate([policy.agent.values(obs.take(part)) for part in parts])
+
+
 class Critic:
     """The value that a policy has learned: of the reward from a power's next decision on.
 
@@ -63,9 +70,7 @@ class Critic:
         return self.policy.observe(games, rows, powers)
 
     def values(self, boards: list) -> np.ndarray:
-        obs = boards[0].join(boards)  # views of a policy that talks have more to them
-        parts = np.split(np.arange(len(obs.row)), range(CHUNK, len(obs.row), CHUNK))
-        return np.concatenate([self.policy.agent.values(obs.take(part)) for part in parts])
+        return values_of(self.policy, boards)
 
 
 @jit
