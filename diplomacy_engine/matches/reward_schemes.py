@@ -25,12 +25,11 @@ BATCH = 512  # pairs at once
 
 
 class GamePairs(NamedTuple):
-    """Pairs of games; the policy of `power` is `instead` in the second one."""
+    """Pairs of games; another player is at `power` in the second one."""
 
     seed: np.ndarray  # (pairs,) uint64, of both games
-    seats: np.ndarray  # (pairs, P), number of the player at each power of the first game
+    seats: np.ndarray  # (2, pairs, P), number of the player at each power
     power: np.ndarray  # (pairs,)
-    instead: np.ndarray  # (pairs,) number of a player
     rewards: dict[str, np.ndarray]  # (2, pairs, P) float64, sums over the games, by name
     differ: bool  # whether any two pairs ended in different positions
 
@@ -59,40 +58,37 @@ def play_pairs(
     many there are, if policies are greedy.
     """
     match = match_settings(match, **settings)
-    powers, count = len(match.game_map.powers), len(players)
+    num_powers, num_players = len(match.game_map.powers), len(players)
     draws = [np.random.default_rng([match.seed, use]) for use in range(3)]
-    seats = draws[0].integers(count, size=(num_pairs, powers))
-    power = np.arange(num_pairs) % powers
     pair = np.arange(num_pairs)
-    instead = (seats[pair, power] + 1 + draws[1].integers(count - 1, size=num_pairs)) % count
-    second_seats = seats.copy()
-    second_seats[pair, power] = instead
+    power = pair % num_powers
+    seats = np.tile(draws[0].integers(num_players, size=(num_pairs, num_powers)), (2, 1, 1))
+    seats[1, pair, power] += 1 + draws[1].integers(num_players - 1, size=num_pairs)
+    seats %= num_players
     seeds = draws[2].integers(0, 2**64, num_pairs, np.uint64)
-    sums = {name: np.zeros((2, num_pairs, powers)) for name in rewards}
+    sums = {name: np.zeros(seats.shape) for name in rewards}
     pays_limit, differ = match.rules.year_limit != "truncate", False
     for first in range(0, num_pairs, BATCH):
         some = slice(first, first + BATCH)
-        half = len(seeds[some])
-        games = match.new_games(2 * half)
-        rows = np.arange(2 * half)
+        seated = seats[:, some].reshape(-1, num_powers)
+        games, rows = match.new_games(len(seated)), np.arange(len(seated))
         games.seed_games(rows, np.tile(seeds[some], 2))
-        who_plays = np.concatenate([seats[some], second_seats[some]])
         begin_games(games, players, rows)
-        state, victory_centers = games.state, games.board.victory_centers
+        state = games.state
         while (running := state.end == RUNNING).any():
             decisions = games.decisions()
-            player_numbers = who_plays[decisions.game, decisions.power]
+            player_numbers = seated[decisions.game, decisions.power]
             result = games.step(ask_players(games, decisions, players, player_numbers))
-            position = reward_input(result, victory_centers, pays_limit)
+            position = reward_input(result, games.board.victory_centers, pays_limit)
             for name, reward in rewards.items():
                 paid = np.where(running[:, None], reward(position), 0.0)
-                sums[name][:, some] += paid.reshape(2, half, powers)
+                sums[name][:, some] += paid.reshape(2, -1, num_powers)
             if progress is not None:
-                progress(first + half * np.count_nonzero(state.end != RUNNING) / len(rows))
+                progress(first + np.count_nonzero(state.end != RUNNING) / 2)
         for array in (state.center_owner, state.unit_power, state.unit_location, state.year):
-            one, other = array.reshape(2, half, -1)
+            one, other = np.split(array, 2)
             differ = differ or not np.array_equal(one, other)
-    return GamePairs(seeds, seats, power, instead, sums, differ)
+    return GamePairs(seeds, seats, power, sums, differ)
 
 
 def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
@@ -103,29 +99,24 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     """
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
     change = rewards[1] - rewards[0]
-    change[np.abs(change) <= tolerance] = 0.0
-    own = change[np.arange(len(change)), exchanged]
-    others = change.copy()
-    others[np.arange(len(change)), exchanged] = 0.0
+    change, total = (
+        np.where(np.abs(array) > tolerance, array, 0.0) for array in (change, change.sum(1))
+    )
+    pair = np.arange(len(change))
+    own, others = change[pair, exchanged], change.copy()
+    others[pair, exchanged] = 0.0
     along = others * own[:, None]
-    total = np.abs((rewards[1] - rewards[0]).sum(1))
-    total[total <= tolerance] = 0.0
-    # By how much each pair contradicts each scheme.
-    contradictions = {
+    contradictions = {  # by how much each pair contradicts each scheme
         "non-learnable": np.abs(own),
         "isolated": np.abs(others).max(1),
-        "competitive": total,
+        "competitive": np.abs(total),
         "collaborative": np.maximum(-along, 0.0).max(1),
     }
-    against = {}
-    for scheme, size in contradictions.items():
-        if not size.any():
-            break
-        against[scheme] = int(size.argmax())
-    scheme = SCHEMES[len(against)]
+    refuted = itertools.takewhile(lambda item: item[1].any(), contradictions.items())
+    against = {scheme: int(size.argmax()) for scheme, size in refuted}
     sums, shares = rewards.sum(2), ((along < 0).any(1).mean(), (along > 0).any(1).mean())
-    figures = map(float, (sums.min(), sums.max(), total.max(), *shares))
-    return Verdict(scheme, *figures, against)
+    figures = map(float, (sums.min(), sums.max(), np.abs(total).max(), *shares))
+    return Verdict(SCHEMES[len(against)], *figures, against)
 
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -155,33 +146,30 @@ def check_reward(
     `check-reward --json` writes it. Not discounted; changing weights are looked at at the
     beginning, middle and end of training. `against`: pairs that contradict earlier schemes."""
     match = match_settings(match, **settings)
-    game_map = match.game_map
+    game_map, names = match.game_map, names_apart(players)
     mix = make_reward_mix(reward, game_map)
-    powers = len(game_map.powers)
-    names = names_apart(players)
-    if len(set(names)) < 2 or num_pairs < powers:
-        raise UserError(f"this needs two different players or more, and at least {powers} pairs")
+    least = len(game_map.powers)
+    if len(set(names)) < 2 or num_pairs < least:
+        raise UserError(f"this needs two different players or more, and at least {least} pairs")
     pairs = play_pairs(match, players, mix.parts, num_pairs, progress)
     if not pairs.differ:
         raise UserError("all games ended as their twins did: these players are too alike to tell")
-    at = [0.0, 0.5, 1.0]
-    if mix.weights(0.0) == mix.weights(0.5) == mix.weights(1.0):
-        at = [0.0]
+    weights = {trained: mix.weights(trained) for trained in (0.0, 0.5, 1.0)}
+    if weights[0.0] == weights[0.5] == weights[1.0]:
+        weights = {0.0: weights[0.0]}
     checks = []
-    for progress in at:
-        weights = mix.weights(progress)
-        paid = sum(weight * pairs.rewards[name] for name, weight in weights.items())
-        for name, (powers, of_power) in nodes_of(game_map).items():
+    for trained, own in weights.items():
+        paid = sum(weight * pairs.rewards[name] for name, weight in own.items())
+        for among, (powers, member) in nodes_of(game_map).items():
             rows = np.flatnonzero(np.isin(pairs.power, powers))
-            belongs = of_power[:, None] == np.arange(of_power.max() + 1)
+            belongs = member[:, None] == np.arange(member.max() + 1)
             means = paid[:, rows][:, :, powers] @ (belongs / belongs.sum(0))
-            place = np.searchsorted(powers, pairs.power[rows])
-            verdict = judge(means, of_power[place])
+            verdict = judge(means, member[np.searchsorted(powers, pairs.power[rows])])
             against = {
                 scheme: _shown(game_map, names, pairs, paid, int(rows[pair]))
                 for scheme, pair in verdict.against.items()
             }
-            summary = {"progress": progress, "among": name, "pairs": len(rows)}
+            summary = {"progress": trained, "among": among, "pairs": len(rows)}
             checks.append(summary | verdict._asdict() | {"against": against})
     result = {"reward": reward, "players": list(names), "pairs": num_pairs} | match.facts()
     return result | {"checks": checks}
@@ -190,13 +178,14 @@ def check_reward(
 def _shown(
     game_map: Map, names: Sequence[str], pairs: GamePairs, paid: np.ndarray, pair: int
 ) -> dict:
+    power = pairs.power[pair]
     one, other = (dict(zip(game_map.powers, rewards[pair].tolist())) for rewards in paid)
     return {
         "pair": pair + 1,
         "seed": int(pairs.seed[pair]),
-        "players": {p: names[n] for p, n in zip(game_map.powers, pairs.seats[pair])},
-        "power": game_map.powers[pairs.power[pair]],
-        "instead": names[pairs.instead[pair]],
+        "players": {p: names[n] for p, n in zip(game_map.powers, pairs.seats[0, pair])},
+        "power": game_map.powers[power],
+        "instead": names[pairs.seats[1, pair, power]],
         "rewards": one,
         "twin_rewards": other,
     }
