@@ -145,7 +145,7 @@ def test_pairs_are_the_same_however_many_there_are():
         for count in (10, 30)
     )
     assert np.array_equal(few.rewards["score"], many.rewards["score"][:, :10])
-    assert np.array_equal(few.seats, many.seats[:10])
+    assert np.array_equal(few.seats, many.seats[:, :10])
 
 
 def test_between_teams_and_within():
