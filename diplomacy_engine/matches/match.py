@@ -15,12 +15,7 @@ from ..players.protocols import Player
 from ..press.press import TalkCounter
 from ..rules.game_rules import GameRules
 from ..rules.map import Map
-from ..scoring.outcomes import (
-    FIGURES,
-    Outcomes,
-    figure_ranges,
-    figure_values,
-)
+from ..scoring.outcomes import FIGURES, Outcomes, figure_ranges, figure_values
 from .figures import by_side, share_of, summarize
 from .order_counts import OrderCounter
 

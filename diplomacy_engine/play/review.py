@@ -19,15 +19,7 @@ from ..players.asking import ask_players
 from ..players.bots import make_bot
 from ..players.policy.files import policies_of
 from ..players.protocols import Player
-from ..players.search.judge import (
-    BETTER,
-    GIVEN,
-    SURE,
-    JudgeSettings,
-    Verdicts,
-    held,
-    make_judges,
-)
+from ..players.search.judge import BETTER, GIVEN, SURE, JudgeSettings, Verdicts, held, make_judges
 from ..replays.replay import Replay
 from ..replays.reviewed import review_facts
 from ..rules.map import Map

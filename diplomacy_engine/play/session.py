@@ -33,17 +33,7 @@ from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from ..textgame.game import Game
 from ..textgame.saved_game import EVERYONE
-from .file import (
-    GUEST,
-    HOST,
-    PLAYER,
-    WATCH,
-    PlayRecord,
-    Seat,
-    games_in,
-    pasted_game,
-    rebuild,
-)
+from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, games_in, pasted_game, rebuild
 from .review import Outlook, ReviewJob, begin_review, judges_of, outlook
 from .state import PlayError, SessionState
 from .talk import players_talk

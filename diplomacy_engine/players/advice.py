@@ -19,13 +19,7 @@ from ..press.deals import Offers, make_offers
 from ..press.negotiators.negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from ..textgame.game import Game
 from .asking import ask_player, orders_of, slots_of
-from .protocols import (
-    ExplainingPlayer,
-    Player,
-    ReasoningPlayer,
-    Reasons,
-    WatchingPlayer,
-)
+from .protocols import ExplainingPlayer, Player, ReasoningPlayer, Reasons, WatchingPlayer
 
 _ORDERED = {"movement": "units", "retreats": "retreats", "adjustments": "builds"}
 MOST_ASKED = 3  # times that a player is asked for orders, if it repeats moves in vain

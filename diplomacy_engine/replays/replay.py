@@ -22,12 +22,7 @@ from ..scoring.outcomes import figure_values
 from ..textgame import position as positions
 from ..textgame.causes import played_orders, result_words
 from ..textgame.imports.games import Note, read_games
-from ..textgame.saved_game import (
-    in_disorder,
-    name_on,
-    named_map,
-    read_saved_game,
-)
+from ..textgame.saved_game import in_disorder, name_on, named_map, read_saved_game
 
 VOTES, CONCEDES, BREAKS = "votes for a draw", "concedes", "breaks the deal"
 MOST_SAID = 100_000  # letters that are shown of a language model's prompt or reply

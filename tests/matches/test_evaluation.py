@@ -8,15 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from diplomacy_engine import (
-    Game,
-    Map,
-    MatchReport,
-    UserError,
-    load_map,
-    load_player,
-    make_bot,
-)
+from diplomacy_engine import Game, Map, MatchReport, UserError, load_map, load_player, make_bot
 from diplomacy_engine.constants import AGREED, NONE, SOLO, YEAR_LIMIT
 from diplomacy_engine.matches.evaluation import Evaluation, evaluate_player
 from diplomacy_engine.matches.match import match_settings

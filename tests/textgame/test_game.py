@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.games import (
-    nonempty,
-    orderable,
-    play_randomly,
-    random_orders,
-    standard,
-    state,
-)
+from support.games import nonempty, orderable, play_randomly, random_orders, standard, state
 
 from diplomacy_engine import Game, GameRules, Map, VectorGame
 from diplomacy_engine.games import vector_game

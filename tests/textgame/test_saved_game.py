@@ -12,15 +12,7 @@ from support.games import append_saved_game, play_randomly, standard
 from support.maps import tribes
 from support.tables import read_table
 
-from diplomacy_engine import (
-    MAP_NAMES,
-    Game,
-    GameRules,
-    Map,
-    UserError,
-    load_map,
-    load_player,
-)
+from diplomacy_engine import MAP_NAMES, Game, GameRules, Map, UserError, load_map, load_player
 from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAPS_FOLDER

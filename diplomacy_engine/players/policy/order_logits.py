@@ -12,15 +12,7 @@ import numpy as np
 from ..._jit import jit_float, jit_merged
 from ...constants import NONE
 from ...games.decisions import Decisions
-from .inputs import (
-    FIRST_RELATION,
-    NUM_BOARD,
-    RELATION,
-    ROWS,
-    OrderColumns,
-    OrderRows,
-    relate,
-)
+from .inputs import FIRST_RELATION, NUM_BOARD, RELATION, ROWS, OrderColumns, OrderRows, relate
 from .sums import aligned, zeros
 from .vectors import add_row, spread_row, sum_row
 
