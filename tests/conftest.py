@@ -5,6 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from diplomacy_engine import Game, evaluate_player, make_bot
@@ -12,6 +13,8 @@ from diplomacy_engine._cores import usable_cores
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist says 80, to which tables would keep
 
+hypothesis.settings.register_profile("any machine", deadline=None)  # a busy one is no fault
+hypothesis.settings.load_profile("any machine")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 

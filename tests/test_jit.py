@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.tables import read_text
 
@@ -152,7 +152,6 @@ def copied(record: Outer) -> Outer:
     return record._replace(inner=inner, table=record.table.copy())
 
 
-@settings(deadline=None)
 @given(records(), records(), records())
 def test_a_record_in_a_kernel_is_what_it_is_in_python(first, second, third):
     other = [copied(record) for record in (first, second, third)]

@@ -133,7 +133,7 @@ def test_who_concedes_is_in_civil_disorder():
 # --- Saved games ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @example(2749, "standard")  # ends before retreats, with a unit still dislodged
 @given(st.integers(0, 2**32), st.sampled_from(MAP_NAMES))
 def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name):

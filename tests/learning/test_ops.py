@@ -241,7 +241,7 @@ WAYS = learns, penalises, casts, doubles, edits_inputs, edits_output
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.sampled_from([0, 1, 2, 90, 128, 300]), st.sampled_from([9, 64, 87]))
 def test_an_operation_is_its_plain_form_or_an_error(way, count, width):
     with pytest.MonkeyPatch.context() as patch:

@@ -219,7 +219,7 @@ def first_phase(orders: dict[str, str]) -> Game:
 
 
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_popular_opening_has_no_mark(data):
     """Every set of first orders that people give often is settled, and the card tells how often."""
     people = people_of(load_map("standard"))

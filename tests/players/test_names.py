@@ -132,7 +132,7 @@ def written(player: tuple, way: random.Random) -> str:
             return f"{kind}{options(profiles=profiles)}+{written(within, way)}"
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(described(), min_size=2, max_size=8), st.randoms())
 def test_players_are_one_if_all_their_fields_are(players, way):
     """However they are written; and so are their rows, figures and printed names."""

@@ -49,7 +49,7 @@ def test_places_of_legal_orders():
 
 
 @given(seed=st.integers(0, 2**32), phases=st.integers(0, 12))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_only_legal_orders_are_accepted(seed, phases):
     """Any order of the vocabulary is refused, or means a legal one of that very unit."""
     game, rng = Game("standard"), random.Random(seed)
@@ -257,7 +257,7 @@ def go_on(game):
     press=st.sampled_from([None, "mutual", "offers"]),
     read=st.booleans(),
 )
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 def test_a_copy_is_equal_and_shares_nothing_that_changes(seed, phases, press, read):
     """In the middle of a phase, with orders, offers and votes; also an attribute of one's own."""
     game, rng = Game("three", press=press, draw_votes=True), random.Random(seed)

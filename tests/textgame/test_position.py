@@ -17,7 +17,7 @@ def without_orders(position: dict) -> dict:
 
 
 @given(seed=st.integers(0, 2**32), phases=st.integers(0, 60), name=st.sampled_from(MAP_NAMES))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_positions_round_trip(seed, phases, name):
     game, rng = Game(name), random.Random(seed)
     play_randomly(game, rng, phases)

@@ -88,7 +88,7 @@ def test_influence_stays_where_a_power_was_last():
 
 
 @given(seed=st.integers(0, 2**32), phases=st.integers(0, 40), name=st.sampled_from(MAP_NAMES))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_round_trip_and_resume(seed, phases, name):
     game = played(name, seed, phases)
     game.id = f"game {seed}"
