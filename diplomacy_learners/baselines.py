@@ -239,8 +239,7 @@ class Central(Extended):
         tables = self.order_tables(codes, orders)
         order_codes = ops.sum_rows(orders.given_provinces, tables.provinces)
         order_codes = F.relu(order_codes + ops.sum_rows(orders.given_kinds, tables.kinds))  # (S, H)
-        count = orders.decisions.count
-        own = order_codes.new_zeros(count, order_codes.shape[1])
+        own = order_codes.new_zeros(orders.decisions.count, order_codes.shape[1])
         own = own.index_add(0, orders.decision, order_codes)
         rows = torch.from_numpy(board.astype(np.int64)).to(order_codes.device)
         board_sum = own.new_zeros(len(codes.provinces), own.shape[1]).index_add(0, rows, own)

@@ -189,8 +189,7 @@ def learn(
     for _ in range(args.epochs):
         figures = []
         for picked in np.array_split(rng.permutation(len(boards)), -(-len(boards) // size)):
-            rows = np.concatenate([boards[b] for b in picked])
-            part = lesson.take(rows)
+            part = lesson.take(np.concatenate([boards[b] for b in picked]))
             share, before = torch.from_numpy(part.share), torch.from_numpy(part.value)
             scored = agent.get_action_and_value(*part.experience)
             cross_entropy = -(share * scored.logprob).sum() / share.sum()

@@ -281,8 +281,10 @@ def play_groups(
         if copied < args.capture_replies:
             line = {"step": step + 1, "group": group, "copy": copied, "phase": phase, "power": name}
             texts = {"prompt": player.model.tokenizer.decode(reply.prompt), "reply": reply.text}
-            line |= texts
-            line |= {"score": float(result.score[group, copied, power]), "advantage": advantage}
+            line |= texts | {
+                "score": float(result.score[group, copied, power]),
+                "advantage": advantage,
+            }
             line |= {"prompt_ids": reply.prompt, "reply_ids": reply.tokens}
             line |= {"choices": reply.at, "logprobs": reply.logprobs}
             captured.lines.append(line)
@@ -451,8 +453,7 @@ class Run:
 
 
 def tokenizer_hash(model: LanguageModel) -> str:
-    text = model.tokenizer.backend_tokenizer.to_str()
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(model.tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
 
 
 def take_weights(model: LanguageModel, saved: dict) -> None:

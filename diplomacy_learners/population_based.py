@@ -188,8 +188,7 @@ class Member:
         learner = ppo.LEARNER_SPEC
         if self.folder is None:
             return startup.new_run(learner, self.own_args(), Ranks())
-        own = self._kept_args()
-        setup = startup.resumed_run(learner, own, Ranks())
+        setup = startup.resumed_run(learner, self._kept_args(), Ranks())
         others = self.home.glob(f"*__member-*__*/{CHECKPOINT}")
         others = sorted(path for path in others if path.parent != self.folder)
         rng = np.random.default_rng([self.args.seed, self.number, setup.saved["global_step"]])

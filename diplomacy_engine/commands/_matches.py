@@ -132,14 +132,8 @@ def run_match(
     for _, model in models:
         model.keep = samples  # prompts and replies of so many games
     with showing_progress(games) as progress:
-        report = play(
-            settings,
-            players,
-            games,
-            samples=samples,
-            progress=progress,
-            keep_finished=True,
-        )
+        options = {"samples": samples, "progress": progress, "keep_finished": True}
+        report = play(settings, players, games, **options)
     result = report.result(per_game=bool(arguments.per_game))
     result["greedy"] |= arguments.greedy
     if models:
@@ -175,11 +169,10 @@ def by_name(counts: Iterable[tuple[str, dict]]) -> dict[str, dict]:
 def faults_text(player: Any) -> str:
     """Say how many orders of a program were not legal or missing."""
     counts, example = player.faults, f", such as {player.example}" if player.example else ""
+    broken = f"; {counts['against_deals']:,} were against a deal" * (counts["against_deals"] > 0)
     return (
         f"{player.name} gave {counts['illegal']:,} orders that are not legal and left out "
-        f"{counts['missing']:,} in {counts['decisions']:,} decisions{example}"
-        + f"; {counts['against_deals']:,} were against a deal"
-        * (counts["against_deals"] > 0)
+        f"{counts['missing']:,} in {counts['decisions']:,} decisions{example}{broken}"
     )
 
 

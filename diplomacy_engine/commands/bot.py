@@ -184,8 +184,7 @@ def _speak(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
     maps: dict[str, Map] = {}
     for number, text in enumerate(requests, 1):
         try:
-            line = lines.line_decoder.decode(text)
-            answer = _answer(host, maps, line)
+            answer = _answer(host, maps, lines.line_decoder.decode(text))
         except (UserError, *lines.UNREADABLE) as error:
             raise UserError(f"line {number}: {error}") from None
         if answer is not None:

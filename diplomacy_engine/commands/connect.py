@@ -91,8 +91,7 @@ def run_webdip(arguments: Webdip) -> int:
 
 def _environment_number(name: str) -> int | None:
     text = os.environ.get(f"WEBDIP_{name}", "").strip()
-    least = FIRST_YEAR if name == "END_YEAR" else 0
-    kind = Annotated[int, Meta(ge=least, lt=2**62)]
+    kind = Annotated[int, Meta(ge=FIRST_YEAR if name == "END_YEAR" else 0, lt=2**62)]
     return convert(kind, text, f"WEBDIP_{name}", strict=False) if text else None
 
 

@@ -28,13 +28,11 @@ def run_import_map(arguments: ImportMap) -> int:
         raise UserError(f"{output} already exists; -o {output} would replace it")
     atomic_write(output, map_file_text(draft.facts, path.name).encode())
     print(f"wrote {output}: map {game_map.name}, {counts}")
-    for rule, note in (
-        (game_map.board.build_anywhere, "units may be built in any center a power owns"),
-        (game_map.board.neutral_rebuilds, "lost neutral units come back in winter"),
-        *((True, note) for note in draft.notes),
-    ):
-        if rule:
-            print(f"  {note}")
+    board, notes = game_map.board, list(draft.notes)
+    notes += ["units may be built in any center a power owns"] * bool(board.build_anywhere)
+    notes += ["lost neutral units come back in winter"] * bool(board.neutral_rebuilds)
+    for note in notes:
+        print(f"  {note}")
     return 0
 
 

@@ -34,21 +34,10 @@ from ..players.names import any_searches, drawn_names
 from ..players.trust import check_named
 from ..rules.map import MAP_NAMES, Map
 from ..textgame.game import Game
+from . import _opponents
 from ._console import print_notes
 from ._flags import Play
 from ._matches import check_voices, map_of, rule_changes, rules_of
-from ._opponents import (
-    TALKERS,
-    drawn,
-    is_drawn,
-    levels,
-    load,
-    member_of,
-    mixed,
-    offered,
-    rank,
-    rated,
-)
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -105,7 +94,8 @@ def _print_end(session: PlaySession) -> None:
     """Print who the members of a population were, once the game is over, and one's rank."""
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
-            population, member = member_of(seat.player, session.game.map, session.record.seed)
+            drawn = seat.player, session.game.map, session.record.seed
+            population, member = _opponents.member_of(*drawn)
             place = 1 + population.members.index(member)
             print(
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
@@ -124,11 +114,12 @@ def _open(flags: Play) -> PlaySession:
     if flags.assume and not any_searches([*record.opponents, *filter(None, [record.hint])]):
         raise UserError("--assume has no effect: nobody in this game searches")
     shown = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
-    everywhere = all(name in (*BOTS, *TALKERS, MIXED) for name in _named(flags))
+    everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in _named(flags))
     maps = MAP_NAMES if shown and everywhere else ()
-    choices = Choices(offered, mixed, levels, rated, maps)
-    file = _file(flags, game.map, record)
-    return PlaySession(game, file, partial(load, flags), record, choices, drawn, rank)
+    offers = _opponents.offered, _opponents.mixed, _opponents.levels, _opponents.rated
+    choices = Choices(*offers, maps)
+    file, load_player = _file(flags, game.map, record), partial(_opponents.load, flags)
+    return PlaySession(game, file, load_player, record, choices, _opponents.drawn, _opponents.rank)
 
 
 def _open_file(flags: Play, file: Path) -> PlaySession:
@@ -157,7 +148,7 @@ def _resumed(flags: Play) -> tuple[Game, PlayRecord]:
     print_notes(notes)
     if saved is not None:
         fixed |= {name: v for name, v in changes.items() if v != getattr(game.rules, name)}
-        by_seed = not flags.against and any(map(is_drawn, saved.opponents))
+        by_seed = not flags.against and any(map(_opponents.is_drawn, saved.opponents))
         if by_seed and flags.seed not in (None, saved.seed):  # it draws who they are
             fixed["seed"] = flags.seed
     for name in fixed:
@@ -185,9 +176,9 @@ def _new_record(flags: Play, game: Game) -> PlayRecord:
     talk = game.table is not None
     usual = ["nash+dumbbot" if talk else "dumbbot"]
     if not (flags.text or flags.watch or flags.resume):
-        usual = list(offered(game.map.name, talk))[:1]
+        usual = list(_opponents.offered(game.map.name, talk))[:1]
     opponents = drawn_names(flags.against or usual, len(game.powers))
-    if MIXED in opponents and not mixed(game.map.name, talk):
+    if MIXED in opponents and not _opponents.mixed(game.map.name, talk):
         raise UserError(f"--against {MIXED}: there are no bundled policies of map {game.map.name}")
     seed = randbelow(10**6) if flags.seed is None else flags.seed
     record = PlayRecord(opponents=opponents, hint=flags.hint, seed=seed)
@@ -198,12 +189,9 @@ def _continued(flags: Play, game: Game, saved: PlayRecord) -> PlayRecord:
     """Return the record of a file with what flags change: players, seats, hints, the seed."""
     others = flags.against and drawn_names(flags.against, len(game.powers))
     others = others if others != saved.opponents else None  # the same players stay where they sit
-    record = replace(
-        saved,
-        opponents=others or saved.opponents,
-        hint=flags.hint or saved.hint,
-        seed=saved.seed if flags.seed is None else flags.seed,
-    )
+    seed = saved.seed if flags.seed is None else flags.seed
+    opponents, hint = others or saved.opponents, flags.hint or saved.hint
+    record = replace(saved, opponents=opponents, hint=hint, seed=seed)
     if saved.seats and (others or flags.power or flags.guest or flags.watch):
         record = replace(record, seats=_seats(flags, game, record) or saved.seats)
     sitting = [seat.player for seat in (record.seats or {}).values() if seat.kind == PLAYER]
@@ -218,11 +206,8 @@ def _seats(flags: Play, game: Game, record: PlayRecord) -> dict[str, Seat] | Non
     in turn; None if the host shall choose."""
     people = {power: seat for power, seat in (record.seats or {}).items() if seat.kind != PLAYER}
     seats = {} if flags.watch or flags.power or flags.guest else dict(people)
-    powers = {
-        name: game.powers[game.map.power_number(name)]
-        for name in (*flags.guest, flags.power)
-        if name
-    }
+    names = filter(None, (*flags.guest, flags.power))
+    powers = {name: game.powers[game.map.power_number(name)] for name in names}
     seats |= {powers[name]: Seat(GUEST) for name in flags.guest}
     if flags.power:
         if powers[flags.power] in seats:
@@ -232,7 +217,7 @@ def _seats(flags: Play, game: Game, record: PlayRecord) -> dict[str, Seat] | Non
         return None
     opponents, empty = record.opponents, [power for power in game.powers if power not in seats]
     named = {power: opponents[n % len(opponents)] for n, power in enumerate(empty)}
-    pool = mixed(game.map.name, game.table is not None)
+    pool = _opponents.mixed(game.map.name, game.table is not None)
     players = mixed_table(named, pool, record.seed)
     return seats | {power: Seat(PLAYER, name) for power, name in players.items()}
 

@@ -231,9 +231,7 @@ def run_add(arguments: Add) -> int:
     threads = arguments.threads or usable_cores()
     members = load_members(population, threads=threads)
     weights = [{n: w.astype(np.float16).astype(np.float32) for n, w in policy.weights.items()}]
-    (player,) = populations.population_players(
-        population, [new], weights, greedy=False, threads=threads
-    )
+    (player,) = populations.population_players(population, [new], weights, False, threads)
     games = arguments.games or rank_games(game_map.name)
     announce_compilation()
     with showing_progress(games) as progress:
@@ -278,9 +276,8 @@ def _packed_members(
                 raise UserError(f"{run.folder} is a run on map {policy.settings['map']}")
             name, content = f"{run.name}-{policy.decisions}", pack_weights(policy.weights)
             atomic_write(folder / f"{name}{MEMBER}", content)
-            members.append(
-                _member(load_map(map_name), name, run.scheme or run.name, policy, content)
-            )
+            scheme = run.scheme or run.name
+            members.append(_member(load_map(map_name), name, scheme, policy, content))
     if len({member.name for member in members}) < len(members):
         raise UserError("--runs: two folders have the same name, and so would their members")
     return members
@@ -316,10 +313,9 @@ def _training_flags(
     arguments: Make, name: str, number: int, decisions: int, words: list[str]
 ) -> list[str]:
     own = f"--map {arguments.map} --exp-name population-{name} --seed {number} --processes 1"
-    own += f" --total-timesteps {decisions}"
-    own += f" --eval-interval {decisions} --eval-games 42 --capture-games 0"
+    own += f" --total-timesteps {decisions} --eval-interval {decisions} --eval-games 42"
     # So that copies of all ages are in the pool at the end.
-    own += f" --pool-size 10 --pool-interval {max(1, decisions // 10)}"
+    own += f" --capture-games 0 --pool-size 10 --pool-interval {max(1, decisions // 10)}"
     return [*own.split(), "--runs-folder", arguments.runs_folder, *words]
 
 

@@ -32,9 +32,8 @@ def run_review(arguments: Review) -> int:
     replays, facts, records = [], [], []
     for number, saved in enumerate(games, 1):
         try:
-            reviews, decisions = reviewed(
-                saved, arguments.map, arguments.player, arguments.power, quiet=False
-            )
+            about = arguments.map, arguments.player, arguments.power
+            reviews, decisions = reviewed(saved, *about, quiet=False)
         except UserError as error:
             which = f", game {number}" if len(games) > 1 else ""
             raise UserError(f"{arguments.file}{which}: {error}") from error
@@ -74,17 +73,10 @@ def reviewed(
 
 def _show(title: str, reviews: Reviews, decisions: list[Reviewed], record: dict) -> None:
     console = make_console()
-    rows = [
-        (
-            power,
-            [
-                f"{figures['accuracy']:.0f}",
-                *(f"{n}" for n in figures["marks"].values()),
-                figures["losing_since"],
-            ],
-        )
-        for power, figures in record["powers"].items()
-    ]
+    rows = []
+    for power, figures in record["powers"].items():
+        marks = map(str, figures["marks"].values())
+        rows.append((power, [f"{figures['accuracy']:.0f}", *marks, figures["losing_since"]]))
     columns = ["accuracy", "!", "?!", "?", "??", "losing since"]
     print_table(console, "power", columns, rows, f"{title} judged by {reviews.judges.name}".strip())
     for power in record["powers"]:

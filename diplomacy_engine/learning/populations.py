@@ -120,9 +120,7 @@ def member_probe(
     with probes.kept_generators():
         agent = learner.make_agent(learner.settings(settings), game_map)
         halves = {name: weight.astype(np.float16) for name, weight in weights.items()}
-        agent.load_state_dict(
-            {n: torch.from_numpy(w.astype(np.float32)) for n, w in halves.items()}
-        )
+        agent.load_state_dict({n: torch.from_numpy(w).float() for n, w in halves.items()})
         return [round(float(part), 5) for part in probes.probe(learner, agent, game_map)]
 
 

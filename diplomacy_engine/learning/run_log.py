@@ -182,8 +182,7 @@ class RunLog:
         except UserError as error:
             self.progress.message(f"note: no pictures of the sample games: {error}")
             return
-        file = self.folder.path / "games" / f"{global_step:012d}.html"
-        atomic_write(file, page.encode())
+        atomic_write(self.folder.path / "games" / f"{global_step:012d}.html", page.encode())
         with self._writing_events():
             for name, image in images.items():
                 self._add_png(name, image, global_step)

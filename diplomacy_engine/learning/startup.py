@@ -55,9 +55,8 @@ class Setup:
     weights: dict | None = None  # those of --start-from
     saved: dict | None = None  # the checkpoint that is gone on with
     folder: RunFolder | None = None  # where that lies
-    initial: dict = field(
-        default_factory=dict
-    )  # what __init__ of the run makes anew, see object_graph
+    # What __init__ of the run makes anew, see object_graph.
+    initial: dict = field(default_factory=dict)
 
     def policy(self, run: Any) -> dict:
         """Return what a checkpoint of a run has of its policy, the average.
@@ -448,15 +447,6 @@ def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 
     progress, alone = Progress(args.total_timesteps, start), len(args.pool_bots) == 1
     exploited = short_name(args.pool_bots[0]) if alone and args.pool_bot_prob == 1 else None
     player = None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}"
-    return RunLog(
-        folder,
-        progress,
-        setup.game_map,
-        wandb,
-        wandb_id,
-        seconds,
-        exploited,
-        player,
-        rules=GameRules.of(setup.game_map, **options),
-        args=replace(args, resume=None),
-    )
+    log = RunLog(folder, progress, setup.game_map, wandb, wandb_id, seconds, exploited, player)
+    log.rules, log.args = GameRules.of(setup.game_map, **options), replace(args, resume=None)
+    return log

@@ -116,8 +116,7 @@ def rank_after_games(
     fitted, errors = fit_ratings(mean, deviation, seats, ranks, rng)
     value, error, games = float(fitted[0]), float(errors[0]), len(seats)
     if games > 1:  # where all resamples are alike, the model's own error is larger
-        resampled = bootstrap_errors(mean, deviation, seats, ranks, rng)
-        error = max(error, float(resampled[0]))
+        error = max(error, float(bootstrap_errors(mean, deviation, seats, ranks, rng)[0]))
     low, high = value - Z * error, value + Z * error
     rank, worst, best = (1 + int((ratings > rating).sum()) for rating in (value, low, high))
     met, above = _met_and_above(seats, ranks, len(mean))

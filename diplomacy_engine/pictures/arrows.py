@@ -7,7 +7,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ..constants import OrderKind
 from ..errors import UserError
-from ..rules.notation import GivenOrder, OrderText, Place, place_text, province_of, read_order
+from ..rules.notation import OrderText, Place, place_text, province_of
+from ..rules.reading import GivenOrder, read_order
 from .drawing import Drawing, Scene
 
 Point = complex  # x + y i

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..constants import SEA, phase_kind
 from ..rules.map import Map
-from ..rules.notation import GivenOrder, read_orders
+from ..rules.reading import GivenOrder, read_orders
 from .colors import style_sheet
 from .layout import layout_of
 

@@ -137,8 +137,7 @@ def _by_distance(distance: np.ndarray) -> np.ndarray:
     )
     weight = 1 / np.maximum(steps, 1) ** 2
     np.fill_diagonal(weight, 0)
-    laplacian = np.diag(weight.sum(1)) - weight
-    inverse = np.linalg.pinv(laplacian)
+    inverse = np.linalg.pinv(np.diag(weight.sum(1)) - weight)
     for _ in range(100):
         gap = np.linalg.norm(points[:, None] - points[None], axis=-1)
         pull = np.where(gap > 1e-9, -weight * steps / np.maximum(gap, 1e-9), 0.0)

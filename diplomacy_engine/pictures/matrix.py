@@ -20,8 +20,7 @@ def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
 
     `shares` are (players, players); NaN where two never met.
     """
-    count = len(names)
-    cell = SIDE / count
+    cell = SIDE / len(names)
     size, margin = min(10.0, cell), LABELS
     cells: dict[str, list[str]] = {}
     for row, column in np.ndindex(shares.shape):

@@ -23,7 +23,8 @@ from ..players.search.judge import BETTER, GIVEN, SURE, JudgeSettings, Verdicts,
 from ..replays.replay import Replay
 from ..replays.reviewed import review_facts
 from ..rules.map import Map
-from ..rules.notation import in_words, order_words, unit_of
+from ..rules.notation import unit_of
+from ..rules.order_words import in_words, order_words
 from ..textgame.causes import played_orders, result_words
 from ..textgame.game import Game
 from ..textgame.position import load_state
@@ -39,6 +40,8 @@ MUCH = 20.0  # % of what was left; better orders that lose so much in hindsight 
 WORST = 5  # decisions of a power that are listed first
 LIKELY, FEWER = 0.25, 0.3  # differences in probability, and in centers, that are told as a reason
 HOPELESS = 1.0  # points of worth
+# Fields of Reviewed that `--json` leaves out.
+OF_PAGES = "random_loss", "reasons", "opening", "hindsight", "in_this_game"
 
 
 class Outlook(NamedTuple):
@@ -198,17 +201,15 @@ class Reviews:
             wanted = [pair in self._wanted for pair in zip(decisions.game, decisions.power)]
             decisions = decisions.take(np.array(wanted, bool))
             if decisions.count:
+                sides = list(zip(decisions.game.tolist(), decisions.power.tolist()))
                 openings = [
-                    self._people.opening(self._history, int(e), self.map.powers[p])
-                    for e, p in zip(decisions.game, decisions.power)
+                    self._people.opening(self._history, number, self.map.powers[p])
+                    for number, p in sides
                 ]
                 popular = np.array([one.popular for one in openings])
                 verdicts = self.judges.judge(self._games, decisions, self._orders, popular)
                 yield [
-                    self._reviewed(
-                        verdicts, d, int(decisions.game[d]), int(decisions.power[d]), one
-                    )
-                    for d, one in enumerate(openings)
+                    self._reviewed(verdicts, d, *sides[d], one) for d, one in enumerate(openings)
                 ]
             self.done += decisions.count
         self.done = self.total  # also if some had no choice
@@ -351,8 +352,7 @@ class Reviews:
 
     def _in_this_game(self, verdicts: Verdicts, d: int, number: int, power: int) -> str:
         """Tell which centers the better orders would have brought or saved in this very game."""
-        real = self._orders[number]
-        rows = np.where(verdicts.places[d], verdicts.orders[d], real)
+        rows = np.where(verdicts.places[d], verdicts.orders[d], self._orders[number])
         mine, better = held(self._after(number, rows), np.full(2, power))
         now = self._games.spare(1)
         now.copy_from(self._games, np.array([number]), np.zeros(1, int))
@@ -409,15 +409,9 @@ def summary(decisions: Sequence[Reviewed], left_out: Sequence[dict]) -> dict:
     for power in dict.fromkeys(one.power for one in decisions):
         mine = [one for one in decisions if one.power == power]
         marks = {mark: sum(one.mark == mark for one in mine) for mark in ("!", "?!", "?", "??")}
-        powers[power] = {
-            "accuracy": accuracy(mine),
-            "marks": marks,
-            "losing_since": losing_since(mine),
-        }
-    records = [one._asdict() for one in decisions]
-    for one in records:
-        del one["random_loss"], one["reasons"], one["opening"], one["hindsight"]
-        del one["in_this_game"]
+        about = {"accuracy": accuracy(mine), "marks": marks}
+        powers[power] = about | {"losing_since": losing_since(mine)}
+    records = [{k: v for k, v in one._asdict().items() if k not in OF_PAGES} for one in decisions]
     return {"decisions": records, "powers": powers, "left_out": list(left_out)}
 
 

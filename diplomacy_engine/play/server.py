@@ -29,7 +29,7 @@ from ..errors import UserError
 from ..pictures.drawing import drawing_of
 from ..pictures.page import map_facts, web_file
 from ..records import convert, parse_json
-from ..rules.notation import order_texts
+from ..textgame.order_texts import order_texts
 from . import view
 from .file import HOST, games_in
 from .session import PlaySession, Viewer
@@ -170,8 +170,7 @@ class PlayServer(socketserver.ThreadingTCPServer):
 
 
 def _paste(session: PlaySession, viewer: Viewer, text: str) -> dict:
-    notes = session.paste(viewer, text)
-    return view.game_view(session, viewer) | {"notes": notes}
+    return {"notes": session.paste(viewer, text)} | view.game_view(session, viewer)
 
 
 def _link(begin: Callable) -> Callable:

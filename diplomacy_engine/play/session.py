@@ -29,9 +29,9 @@ from ..players.policy.player import PolicyPlayer
 from ..players.protocols import ExplainingPlayer, Player
 from ..rules.game_rules import GameRules
 from ..rules.map import Map, load_map
-from ..rules.notation import order_texts
 from ..rules.state import seed_from
 from ..textgame.game import Game
+from ..textgame.order_texts import order_texts
 from ..textgame.saved_game import EVERYONE
 from .file import GUEST, HOST, PLAYER, WATCH, PlayRecord, Seat, games_in, pasted_game, rebuild
 from .review import Outlook, ReviewJob, begin_review, judges_of, outlook
@@ -202,11 +202,11 @@ class PlaySession:
 
     def owner(self, token: str) -> str | None:
         """Return whose token it is; None if nobody's. Waits for nobody, as `viewer` may."""
-        owner = None
-        for name, own_token in self.tokens.items():
-            if hmac.compare_digest(own_token.encode(), token.encode()):
-                owner = name
-        return owner
+        same = {
+            name: hmac.compare_digest(own.encode(), token.encode())
+            for name, own in self.tokens.items()
+        }
+        return next((name for name in same if same[name]), None)
 
     def viewer(self, token: str, power: str | None = None) -> Viewer | None:
         """Return who has a token; None if nobody. `power`: whose orders they give in a sandbox."""
@@ -234,9 +234,7 @@ class PlaySession:
             years = game_map.max_years if usual else rules.max_years
             after.game = Game(changed(rules, map=game_map, max_years=years))
             opponents = self._kept_opponents(after.game.rules)
-            tokens = _new_tokens(after.game) | {
-                viewer_name: self.tokens[viewer_name] for viewer_name in (HOST, WATCH)
-            }
+            tokens = _new_tokens(after.game) | {name: self.tokens[name] for name in (HOST, WATCH)}
             with self._loading:
                 self._commit(after, replace(self.record, opponents=opponents, tokens=tokens))
                 self._players, self._chosen = {}, {}
@@ -474,13 +472,7 @@ class PlaySession:
             move(after, power, *values)
             self._commit(after)
 
-    def let_order(
-        self,
-        viewer: Viewer,
-        step: int,
-        name: str,
-        powers: Sequence[str],
-    ) -> None:
+    def let_order(self, viewer: Viewer, step: int, name: str, powers: Sequence[str]) -> None:
         """In a sandbox, let a player give the orders that are neither submitted nor drafted."""
         with self.lock:
             self._check_host(viewer)
@@ -497,12 +489,10 @@ class PlaySession:
             for power in without_orders:
                 chosen = [text for text in after.drafts.get(power, ()) if text != "WAIVE"]
                 provinces = {text[2:5] for text in chosen}
-                order_texts = after.game.orders[power]
-                rest = [text for text in order_texts if text[2:5] not in provinces]
+                texts = after.game.orders[power]
+                rest = [text for text in texts if text[2:5] not in provinces]
                 if chosen:
-                    after.game.submit(
-                        power, chosen + rest[: max(0, len(order_texts) - len(chosen))]
-                    )
+                    after.game.submit(power, chosen + rest[: max(0, len(texts) - len(chosen))])
             self._commit(after)
             self._go_on()
 
@@ -638,26 +628,18 @@ class PlaySession:
                 self._check_over()
             _check_one_of(power, self.game.powers, "powers of this map")
             _check_one_of(phase, range(len(self.game.history)), "phases of this game")
-            sitting, usual = self.now.seats or {}, [*self.pool, *self.choices.values()][0]
-            others = {
-                name: sitting[name] if name in sitting and sitting[name].kind == PLAYER else None
-                for name in self.game.powers
-            }
-            seats = {name: seat or Seat(PLAYER, usual) for name, seat in others.items()}
+            usual = [*self.pool, *self.choices.values()][0]
+            sitting = {n: s for n, s in (self.now.seats or {}).items() if s.kind == PLAYER}
+            seats = dict.fromkeys(self.game.powers, Seat(PLAYER, usual)) | sitting
+            seats |= {power: Seat(HOST)}
             # With the same seed, by which members are drawn: steps go on, so that draws differ.
-            return self._branch(
-                "-try",
-                rebuild(self.game, phase),
-                seats | {power: Seat(HOST)},
-                step=self.now.step + 1,
-                tried=True,
-            )
+            step = self.now.step + 1
+            return self._branch("-try", rebuild(self.game, phase), seats, step=step, tried=True)
 
     def parent_token(self) -> str:
         """Return the host's link to the game that this one was begun from; empty: there is none."""
-        game = self.record.parent and games_in(self.file.parent).get(
-            self.file.with_name(self.record.parent)
-        )
+        parent = self.record.parent and self.file.with_name(self.record.parent)
+        game = games_in(self.file.parent).get(parent)
         return game.play.tokens.get(HOST, "") if game else ""
 
     def games(self, viewer: Viewer) -> list[dict]:

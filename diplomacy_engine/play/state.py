@@ -89,8 +89,7 @@ class SessionState:
         return counts.pop(power) > max(counts.values(), default=0)
 
     def can_concede(self, power: str | None) -> bool:
-        plays = power in self.people() and self.game.is_alive(power)
-        return plays and not self.game.is_over
+        return power in self.people() and self.game.is_alive(power) and not self.game.is_over
 
     def can_go_on(self) -> bool:
         return self.seats is not None and not self.game.is_over and not self.waiting_for()

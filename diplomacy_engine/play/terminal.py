@@ -1,6 +1,7 @@
 """A game in the terminal: orders as text, for machines without a browser."""
 
 import contextlib
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -15,8 +16,10 @@ from ..pictures.board import phase_title
 from ..players.advice import SearchReasons
 from ..records import shipped_toml
 from ..replays.replay import make_replay
-from ..rules.notation import order_texts, province_of, read_order, unit_of
+from ..rules.notation import province_of, unit_of
+from ..rules.reading import read_order
 from ..textgame.game import Game
+from ..textgame.order_texts import order_texts
 from .file import HOST
 from .session import PlayError, PlaySession, Viewer
 from .view import CANDIDATES, decision_view, partners_bound_to, sentences, votes_view
@@ -86,22 +89,17 @@ class TextGame:
     def _one_line(self) -> bool:
         """Read and do one line; return whether the game goes on."""
         session, power = self.session, self.viewer.power
-        if session.game.is_over:
-            prompt = "over> "
-        elif session.now.can_go_on():
-            prompt = "Enter for the next phase> "
-        else:
-            prompt = f"{power} {session.game.phase}> "
-        line = self.read(prompt).strip()
-        word, _, rest = line.partition(" ")
-        word = word.lower()
+        waits = "over" if session.game.is_over else f"{power} {session.game.phase}"
+        line = self.read(f"{'Enter for the next phase' if session.now.can_go_on() else waits}> ")
+        word, _, rest = line.strip().partition(" ")
+        word, rest = word.lower(), rest.strip()
         try:
             pattern, form = _FORMS.get(word, (".*", ""))
-            if not re.fullmatch(pattern, rest.strip()):
+            if not re.fullmatch(pattern, rest):
                 raise PlayError(f"type {form}")
             if word in ("quit", "exit", "q"):
                 return False
-            self._do(word, rest.strip(), line)
+            self._do(word, rest, line.strip())
         except UserError as error:
             self.write(_no(error))
         return True
@@ -202,7 +200,7 @@ class TextGame:
         legal = self._legal()
         if place:
             of_place = self.session.game.legal_orders(place)
-            mine = {text for texts in legal.values() for text in texts}
+            mine = {*itertools.chain(*legal.values())}
             legal = {place: [text for text in of_place if text in mine]}
         for name, texts in legal.items():
             self.write(f"  {name}: {'; '.join(texts) or 'you have no orders to give'}")
@@ -214,29 +212,24 @@ class TextGame:
         if hint.value is not None:
             self.write(f"  it expects a reward of {hint.value:.2f} from here on")
         for unit, ranked in hint.slots:
-            best = []
-            for text, share in ranked[:_MOST_HINTS]:
-                usual = f" (people {percent(hint.usual[text], 0)})" if text in hint.usual else ""
-                best.append(f"{text} {percent(share, 0)}{usual}")
-            self.write(f"  {unit}: {', '.join(best)}")
+            people = {text: f" (people {percent(share, 0)})" for text, share in hint.usual.items()}
+            best = [f"{t} {percent(share, 0)}{people.get(t, '')}" for t, share in ranked]
+            self.write(f"  {unit}: {', '.join(best[:_MOST_HINTS])}")
 
     def _show_tried(self, tried: SearchReasons) -> None:
         """Show what a search has tried, best first, and what it expects of the others."""
         if all(candidate.value is None for candidate in tried.candidates):
             self.write("  it found only these orders, so it had nothing to compare:")
         for candidate in tried.candidates[:CANDIDATES]:
-            worth = "not tried"
-            if candidate.value is not None:
-                worth = f"{candidate.value:.3f}"
-            if candidate.error is not None:
-                worth += f" +- {candidate.error:.3f}"
+            worth = "not tried" if candidate.value is None else f"{candidate.value:.3f}"
+            worth += "" if candidate.error is None else f" +- {candidate.error:.3f}"
             notes = [f"played {percent(candidate.share, 0)}"] * (candidate.share > 0)
             notes += ["its first thought"] * candidate.own
             self.write(f"  {worth}  {'; '.join(candidate.orders)}  {', '.join(notes)}".rstrip())
         for power, orders in tried.expected.items():
             beliefs = sorted(tried.beliefs.get(power, {}).items(), key=lambda belief: -belief[1])
             like = ", ".join(
-                f"{player} {percent(share, 0)}" for player, share in beliefs if share >= 0.05
+                f"{name} {percent(share, 0)}" for name, share in beliefs if share >= 0.05
             )
             likely = ", ".join(f"{text} {percent(share, 0)}" for text, share in orders)
             self.write(f"  expects of {power}{f' (like {like})' if like else ''}: {likely}")
@@ -263,7 +256,7 @@ class TextGame:
         self._show_deals()
 
     def _forget_broken(self) -> None:
-        legal = {text for texts in self._legal().values() for text in texts}
+        legal = {*itertools.chain(*self._legal().values())}
         gone = [order for order in self.orders if order not in legal]
         if gone:
             self.orders = [order for order in self.orders if order in legal]
@@ -359,13 +352,9 @@ class TextGame:
         self.write(f"The game so far is in {name}.")
 
     def _completions(self, begun: str) -> list[str]:
-        texts = [text for texts in self._legal().values() for text in texts]
-        talk = _TALK if self.session.game.table else ()
-        return [
-            text
-            for text in (*_COMMANDS, *talk, *dict.fromkeys(texts))
-            if text.upper().startswith(begun.upper())
-        ]
+        orders = dict.fromkeys(itertools.chain(*self._legal().values()))
+        texts = *_COMMANDS, *(_TALK if self.session.game.table else ()), *orders
+        return [text for text in texts if text.upper().startswith(begun.upper())]
 
 
 def read_terms(game: Game, power: str, text: str) -> dict:

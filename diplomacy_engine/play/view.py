@@ -20,7 +20,9 @@ from ..press.deals import Clause, Side
 from ..replays.gif import gif
 from ..replays.replay import frame_svg, make_replay, order_lines
 from ..rules.map import Map
-from ..rules.notation import order_words, province_of, read_order, rest_of_order
+from ..rules.notation import province_of
+from ..rules.order_words import order_words, rest_of_order
+from ..rules.reading import read_order
 from ..textgame.game import Game
 from ..textgame.saved_game import in_disorder
 from ..textgame.talk import Offer
@@ -268,11 +270,8 @@ def texts_view(session: PlaySession, viewer: Viewer, phase: str | None) -> dict:
     orders = []
     for one in phases[: None if number is None else number + 1]:
         submitted = {power: texts for power, texts in one["orders"].items() if texts}
-        orders += [
-            _dated(one["name"]),
-            *(f"{p}: {', '.join(t)}" for p, t in submitted.items()),
-            "",
-        ]
+        orders.append(_dated(one["name"]))
+        orders += [*(f"{p}: {', '.join(texts)}" for p, texts in submitted.items()), ""]
     return {"position": position, "orders": "\n".join(orders).strip()}
 
 
@@ -384,8 +383,7 @@ def talk_view(game: Game, power: str | None, reasons: Mapping[int, str]) -> dict
             for number, offer in enumerate(mine, 1)
         ],
         "later": [
-            offer_view(game, offer, 0, power)
-            for offer in (game.later_deals(power) if power else ())
+            offer_view(game, o, 0, power) for o in (game.later_deals(power) if power else ())
         ],
         "said": sentences(game, power),
         "partners": [
@@ -431,11 +429,10 @@ def _clause_view(game: Game, offer: Offer, clause: ClauseRow) -> dict:
     kind, side, v, number = clause
     if kind == Clause.PEACE:
         return {"power": None, "words": "peace"}
-    number_of_power = None if side == Side.BOTH else (offer.sender, offer.receiver)[side]
-    power = None if number_of_power is None else game.powers[number_of_power]
+    power = None if side == Side.BOTH else game.powers[(offer.sender, offer.receiver)[side]]
     if kind == Clause.ORDER:
-        unit, words = order_words(game.map, game.vector_game.vocabulary.texts[number])
-        return {"power": power, "words": f"{unit}: {words}"}
+        text = game.vector_game.vocabulary.texts[number]
+        return {"power": power, "words": ": ".join(order_words(game.map, text))}
     where = game.map.province_names[game.map.provinces[v]]
     words = {Clause.ZONE: "keep out of {} and leave it", Clause.KEEP_OUT: "keeps out of {}"}
     return {"power": power, "words": words.get(kind, "leaves {}").format(where)}
@@ -470,8 +467,6 @@ def _supports(
         target = table.target[number] if kind == SUPPORT_MOVE else None
         order = orders.get((table.other_location[number], kind, target))
         if order is not None:
-            unit, words = order_words(game.map, texts[number])
-            supports.append(
-                {"support": texts[number], "order": texts[order], "words": f"{unit}: {words}"}
-            )
+            words = ": ".join(order_words(game.map, texts[number]))
+            supports.append({"support": texts[number], "order": texts[order], "words": words})
     return supports

@@ -313,14 +313,12 @@ def refusal(game: Game, receiver: str, number: int, player: Player, seed: int) -
 
 def _offer(game: Game, receiver: str, number: int) -> Offers:
     offer = game.said()[number - 1]
-    q = game.map.power_index[receiver]
-    return make_offers([(0, offer.sender, q, offer.clauses)])
+    return make_offers([(0, offer.sender, game.map.power_index[receiver], offer.clauses)])
 
 
 def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
     """Return the talk in which one power is asked; its player draws from `seed`."""
-    games = _seeded(game, player, seed)
-    return _talk(game, games, np.array([game.map.power_index[power]]))
+    return _talk(game, _seeded(game, player, seed), np.array([game.map.power_index[power]]))
 
 
 def _breaches(game: Game, powers: np.ndarray) -> np.ndarray:

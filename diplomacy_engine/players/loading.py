@@ -88,8 +88,7 @@ def load_player(
                 if game_map is not None:
                     check_map(saved, f"checkpoint {saved.path}", game_map)
                 played_by, likeliest = spec.script or script, greedy or spec.greedy
-                load_policy = learning("registry").load_player
-                player = load_policy(saved, played_by, likeliest, device)
+                player = learning("registry").load_player(saved, played_by, likeliest, device)
                 player.name, player.careful = short_name(spec), careful
                 return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
@@ -133,8 +132,7 @@ def make_assumptions(
         player = policy if isinstance(spec, SelfSpec) else load(spec)
         return PolicyDraws(player) if isinstance(player, PolicyPlayer) else PlayerDraws(player)
 
-    learns = assumed.kind == "infer"
-    return Assumptions({spec.text: draws(spec) for spec in players}, learns)
+    return Assumptions({spec.text: draws(spec) for spec in players}, assumed.kind == "infer")
 
 
 def _own_player(spec: names.OwnSpec) -> Player:

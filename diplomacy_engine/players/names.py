@@ -323,22 +323,16 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
         case LanguageSpec() if not spec.url:
             return f"{LANGUAGE}local:{path_tail(spec.folder)}"
         case SearchSpec():
-            options = [_option(*option) for option in spec.options]
-            if spec.assume is not None:
-                options.append(f"assume={assumption_name(spec.assume)}")
-            return f"{SEARCH}{_written(options)}:{short_name(spec.policy, folders)}"
+            more = [f"assume={assumption_name(spec.assume)}"] if spec.assume else []
+            return f"{SEARCH}{_written(spec.options, *more)}:{short_name(spec.policy, folders)}"
         case VoiceSpec():
-            options = [_option(*option) for option in spec.options]
-            return f"{spec.kind}{_written(options)}+{short_name(spec.player, folders)}"
+            return f"{spec.kind}{_written(spec.options)}+{short_name(spec.player, folders)}"
     return spec.text
 
 
-def _option(name: str, value: float) -> str:
-    return f"{name}={value!r}".removesuffix(".0")
-
-
-def _written(options: Sequence[str]) -> str:
-    return f"({' '.join(options)})" if options else ""
+def _written(options: Options, *more: str) -> str:
+    texts = *(f"{name}={value!r}".removesuffix(".0") for name, value in options), *more
+    return f"({' '.join(texts)})" if texts else ""
 
 
 def _policy_name(path: str, path_tail: Callable[..., str]) -> str:

@@ -29,7 +29,7 @@ from ..constants import CONVOY, NONE, OrderKind, Phase, UnitKind, parse_phase, p
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..rules.map import Map
-from ..rules.notation import order_words
+from ..rules.order_words import order_words
 from ..rules.state import in_movement
 from ..rules.vocabulary import vocabulary
 from .deals import Clause, OfferResult, Offers, Side, Words

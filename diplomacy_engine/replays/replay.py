@@ -17,7 +17,8 @@ from ..pictures.drawing import Scene, drawing_of
 from ..press.daide import message_words
 from ..records import convert
 from ..rules.map import Map
-from ..rules.notation import in_words, order_words, province_of
+from ..rules.notation import province_of
+from ..rules.order_words import in_words, order_words
 from ..scoring.outcomes import figure_values
 from ..textgame import position as positions
 from ..textgame.causes import played_orders, result_words
@@ -83,8 +84,7 @@ def load_replays(
     games, replays = list(read_games(path, game_map, note=note)), []
     for number, saved in enumerate(games, 1):
         try:
-            shown = change(saved, game_map) if change else saved
-            replays.append(make_replay(shown, game_map))
+            replays.append(make_replay(change(saved, game_map) if change else saved, game_map))
         except UserError as error:
             which = f", game {number}" if len(games) > 1 else ""
             raise UserError(f"{path}{which}: {error}") from error
@@ -146,8 +146,7 @@ def named(power: str, players: Mapping[str, str]) -> str:
 
 def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
     players = saved.get("players")
-    if not isinstance(players, Mapping):
-        return {}
+    players = players if isinstance(players, Mapping) else {}
     of = {name_on(game_map, power): player for power, player in players.items()}
     return {p: _one_line(of[p]) for p in game_map.powers if isinstance(of.get(p), str)}
 

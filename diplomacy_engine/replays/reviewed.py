@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from ..pictures.board import orders_svg
 from ..pictures.chart import values_svg
 from ..pictures.drawing import drawing_of
-from ..rules.notation import order_words, unit_of
+from ..rules.notation import unit_of
+from ..rules.order_words import order_words
 from .replay import Replay
 
 _LEFT_OUT = "orders", "best", "phase", "random_loss", "of_judges", "uncertainty", "hindsight"

@@ -97,8 +97,7 @@ def alive_with_team(alive: np.ndarray, team: np.ndarray) -> np.ndarray:
 
     `team` (P,) is the team of each power; of each its own where there are no teams.
     """
-    mates = team[:, None] == team
-    return (alive[:, :, None] & mates).any(1)
+    return (alive[:, :, None] & (team[:, None] == team)).any(1)
 
 
 def living_mate(alive: np.ndarray, team: np.ndarray, powers: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from .._suggest import listed
 from ..constants import UNIT_LETTERS, OrderKind, phase_kind
 from ..games.vector_game import VectorGame
-from ..rules import notation
+from ..rules import notation, reading
 from ..rules.map import Map
 from .position import current_phase, legal_numbers, retreat_places, standing_units
 
@@ -34,15 +34,14 @@ def result_words(results: Mapping) -> dict[str, list[str]]:
 
 def played_orders(
     games: VectorGame, orders: Mapping, words: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, list[notation.GivenOrder]], Causes]:
+) -> tuple[dict[str, list[reading.GivenOrder]], Causes]:
     """The orders of a phase by power, each with what became of it, and the causes. `games` row 0 is
     the position before. Units without an order that have a result come last."""
     phase, standing = current_phase(games), standing_units(games)
     retreating = phase_kind(phase) == "retreats"
     ordered = retreat_places(games) if retreating else standing
-    orders_read = notation.read_orders(
-        games.map, phase, ordered, orders, words, _first_legal(games)
-    )
+    choose = _first_legal(games)
+    orders_read = reading.read_orders(games.map, phase, ordered, orders, words, choose)
     causes: Causes = {}
     moved = None
     if phase_kind(phase) == "movement":
@@ -54,9 +53,8 @@ def played_orders(
         units_ordered = {each.unit for each in orders_read.get(power, ())}
         for unit in ordered.get(power, ()):
             if unit not in units_ordered and words.get(unit):
-                line = notation.GivenOrder(
-                    power, f"{unit} (no order)", None, unit, tuple(words[unit])
-                )
+                text, own = f"{unit} (no order)", tuple(words[unit])
+                line = reading.GivenOrder(power, text, None, unit, own)
                 orders_read.setdefault(power, []).append(line)
     for lines in orders_read.values():
         for i, each in enumerate(lines):
@@ -76,10 +74,10 @@ def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
     return ", ".join(parts)
 
 
-def _first_legal(games: VectorGame) -> Callable[[list[notation.GivenOrder]], notation.GivenOrder]:
+def _first_legal(games: VectorGame) -> Callable[[list[reading.GivenOrder]], reading.GivenOrder]:
     """Chooses the order that counts of several of one unit (DATC 4.D.4)."""
 
-    def choose(several: list[notation.GivenOrder]) -> notation.GivenOrder:
+    def choose(several: list[reading.GivenOrder]) -> reading.GivenOrder:
         legal = legal_numbers(games)
         for order_text in several:
             if order_text.order is not None:
@@ -99,7 +97,7 @@ class _Movement:
         self,
         game_map: Map,
         units: Mapping[str, Sequence[str]],
-        orders_read: Mapping[str, list[notation.GivenOrder]],
+        orders_read: Mapping[str, list[reading.GivenOrder]],
         words: Mapping[str, Sequence[str]],
     ):
         self.map, self.words = game_map, words
@@ -172,12 +170,9 @@ class _Movement:
 
     def fights(self, one: str, two: str) -> bool:
         """Tell whether two units attacked each other, neither by convoy (DATC 4.A.7 b)."""
-        return (
-            self.goal.get(one) == notation.province_of(two)
-            and self.goal.get(two) == notation.province_of(one)
-            and not self.by_convoy(one)
-            and not self.by_convoy(two)
-        )
+        swap = [self.goal.get(unit) for unit in (two, one)]
+        places = [notation.province_of(unit) for unit in (one, two)]
+        return swap == places and not self.by_convoy(one) and not self.by_convoy(two)
 
     def strength(self, unit: str, without: str | None = None) -> int:
         return 1 + sum(self.owner[backer] != without for backer in self.backers.get(unit, ()))
@@ -272,7 +267,7 @@ class _Movement:
 def _retreat_causes(
     game_map: Map,
     standing: Mapping[str, Sequence[str]],
-    orders_read: Mapping[str, list[notation.GivenOrder]],
+    orders_read: Mapping[str, list[reading.GivenOrder]],
     words: Mapping[str, Sequence[str]],
 ) -> Causes:
     """Only a position of other origin can offer a retreat to where a unit stands."""

@@ -1,6 +1,6 @@
 """One game in texts: `Game`, one row of a VectorGame, for people, tests and viewers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,13 +11,10 @@ from .. import constants
 from .._copies import copied, copied_object
 from .._suggest import quoted
 from ..constants import (
-    BUILD,
     NONE,
-    PHASE_LETTERS,
-    RUNNING,
-    WINTER_ADJUSTMENTS,
     End,
     OrderKind,
+    Phase,
     UnitKind,
     canonical_phase,
     parse_phase,
@@ -31,7 +28,7 @@ from ..pictures.drawing import drawing_of
 from ..press.daide import ClauseRow, Terms, is_daide, offer_text
 from ..press.deals import Clause, Side
 from ..press.press import Press
-from ..rules import notation
+from ..rules import notation, reading
 from ..rules.game_rules import GameRules
 from ..rules.map import Map
 from ..rules.phases import end_by_victory
@@ -88,11 +85,7 @@ class Game:
         game.causes()       # {"A LON": {"bounce": ["A PAR"]}}
     """
 
-    def __init__(
-        self,
-        game_map: str | Path | Map | GameRules = "standard",
-        **rules: Any,
-    ):
+    def __init__(self, game_map: str | Path | Map | GameRules = "standard", **rules: Any):
         """See the class for the arguments."""
         base = game_map if isinstance(game_map, GameRules) else GameRules(game_map)
         base = replace(base, **rules) if rules else base
@@ -191,7 +184,7 @@ class Game:
     @property
     def is_over(self) -> bool:
         """Whether the game has ended."""
-        return bool(self._games.state.end[0] != RUNNING)
+        return bool(self._games.state.end[0] != End.RUNNING)
 
     @property
     def orders(self) -> dict[str, list[str]]:
@@ -216,10 +209,10 @@ class Game:
         Those that break a deal are left out. `place` is a unit such as `A PAR` (in a retreat phase
         the dislodged one), or a province; UserError if there is no such place on the map.
         """
-        kind, where = notation.read_place(self.map, place)
+        kind, where = reading.read_place(self.map, place)
         table = self._games.table
         numbers = self._legal().get(where.province, [])
-        builds = bool(numbers) and table.kind[numbers[0]] == BUILD
+        builds = bool(numbers) and table.kind[numbers[0]] == OrderKind.BUILD
         if kind is not None and numbers and (builds or table.unit_kind[numbers[0]] != kind):
             return []  # of no unit, or of one of the other kind
         if self._talk.binds:
@@ -575,13 +568,13 @@ class Game:
         games, table, p = self._games, self._games.table, self.map.power_index[power]
         if games.state.conceded[0, p]:
             return [], f"{power} has conceded and gives no more orders"
-        winter = games.state.phase[0] == WINTER_ADJUSTMENTS
+        winter = games.state.phase[0] == Phase.WINTER_ADJUSTMENTS
         owed = positions.owed_adjustments(games).get(power, 0) if winter else 0
         numbers = [games.vocabulary.number.get(text, NONE)]
         province: int | None = self._province_of(numbers[0])
         if numbers[0] not in self._own_orders(p, province):  # not as we write it
             try:
-                order = notation.read_order(self.map, text, self.unit_kinds)
+                order = reading.read_order(self.map, text, self.unit_kinds)
             except UserError as error:
                 return [], str(error)
             if order.kind == OrderKind.MOVE and self._is_retreat:
@@ -608,7 +601,7 @@ class Game:
     ) -> list[int]:
         """Return the move by land that stands for one with VIA that is illegal, if there is one."""
         try:
-            order = notation.read_order(self.map, text, self.unit_kinds)
+            order = reading.read_order(self.map, text, self.unit_kinds)
         except UserError:
             return []
         by_sea = order.via and order.unit.kind == UnitKind.ARMY
@@ -620,7 +613,7 @@ class Game:
 
     def _own_orders(self, power: int, province: int) -> list[int]:
         numbers = self._legal().get(province, [])
-        if numbers and self._games.table.kind[numbers[0]] == BUILD:
+        if numbers and self._games.table.kind[numbers[0]] == OrderKind.BUILD:
             center = self._games.board.province_center[province]
             owner = self._games.state.center_owner[0, center]
         else:
@@ -634,7 +627,7 @@ class Game:
 
     @property
     def _is_retreat(self) -> bool:
-        return PHASE_LETTERS[self._games.state.phase[0]] == "R"
+        return constants.PHASE_LETTERS[self._games.state.phase[0]] == "R"
 
     def _ordered_units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(power, kind, location), (V,) each, of the units that this phase orders."""
@@ -671,7 +664,7 @@ class Game:
             broken = self._talk.broken(self._order_array(self.order_numbers()))
         record = self._record({power: [] for power in self.map.powers} | self.orders)
         chosen = self.order_numbers()
-        if self._games.state.phase[0] == WINTER_ADJUSTMENTS:
+        if self._games.state.phase[0] == Phase.WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
         elif self._is_retreat:
             results = self._adjudicate_retreats(chosen)
@@ -694,7 +687,7 @@ class Game:
                 self._submitted[name] = [*others, (text, [number])]
 
     def _orders_unit_in(self, province: int, text: str) -> bool:
-        unit = notation.ordered_unit(self.map, text, self.unit_kinds)
+        unit = reading.ordered_unit(self.map, text, self.unit_kinds)
         return unit is not None and unit.place.province == province
 
     def all_agree(self) -> bool:
@@ -722,15 +715,20 @@ class Game:
     def _void_units(self, chosen: dict[int, int]) -> set[int]:
         """Return the provinces of units that their own power has given void orders alone."""
         powers, kinds, _ = self._ordered_units()
-        void = set()
+        return {
+            v
+            for power, unit, _ in self._void_orders()
+            if (v := unit.place.province) not in chosen
+            and (powers[v], kinds[v]) == (self.map.power_index[power], unit.kind)
+        }
+
+    def _void_orders(self) -> Iterator[tuple[str, notation.UnitText, str]]:
+        """Yield power, unit and text of each void order that names a unit."""
         for power, submitted in self._submitted.items():
             for text in (text for text, numbers in submitted if not numbers):
-                unit = notation.ordered_unit(self.map, text, kinds)
-                if unit is not None and unit.place.province not in chosen:
-                    v = unit.place.province
-                    if (powers[v], kinds[v]) == (self.map.power_index[power], unit.kind):
-                        void.add(v)
-        return void
+                unit = reading.ordered_unit(self.map, text, self.unit_kinds)
+                if unit is not None:
+                    yield power, unit, text
 
     def _order_array(self, chosen: dict[int, int]) -> np.ndarray:
         orders = self._games.new_orders()
@@ -783,15 +781,10 @@ class Game:
         units, own = self._unit_texts(), self._void_units(chosen)
         foreign = {text for v, text in units.items() if v not in own}
         results = {}
-        submitted = [order for orders in self._submitted.values() for order in orders]
-        for text in (text for text, numbers in submitted if not numbers):
-            unit = notation.ordered_unit(self.map, text, state.unit_kind[0])
-            if unit is not None:
-                written = notation.as_written(self.map, unit)
-                v = unit.place.province
-                stands = units[v] if v in own else written
-                builds = notation.order_kind(self.map, text) == BUILD
-                results[written if builds else stands] = constants.VOID
+        for _, unit, text in self._void_orders():
+            v, builds = unit.place.province, reading.order_kind(self.map, text) == OrderKind.BUILD
+            stands = v in own and not builds
+            results[units[v] if stands else notation.as_written(self.map, unit)] = constants.VOID
         for text in foreign:
             results.pop(text, None)
         for number in chosen.values():
@@ -816,9 +809,7 @@ class Game:
         if not played:
             raise UserError("no phase has been played yet")
         names = list(played)
-        name = names[-1] if phase is None else ""
-        if isinstance(phase, str):
-            name = canonical_phase(phase.upper())
+        name = names[-1] if phase is None else canonical_phase(str(phase).upper())
         if name not in played:
             span = f"only {names[0]} to {names[-1]}"
             raise UserError(f"{quoted(phase, 40)} was not played, {span}")
@@ -983,8 +974,7 @@ class Game:
 
     __deepcopy__ = copied_object
 
-    def _repr_svg_(self) -> str:
-        return self.to_svg()
+    _repr_svg_ = to_svg  # in a notebook
 
     def __repr__(self) -> str:
         return f"Game({self.map.name!r}, {self.phase})"

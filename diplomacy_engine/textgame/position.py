@@ -11,22 +11,11 @@ from msgspec import Struct
 
 from .. import constants
 from .._suggest import counted, did_you_mean, listed, quoted
-from ..constants import (
-    COMPLETED,
-    NONE,
-    RUNNING,
-    WINTER_ADJUSTMENTS,
-    End,
-    OrderKind,
-    Phase,
-    UnitKind,
-    parse_phase,
-    phase_name,
-)  # fmt: skip
+from ..constants import COMPLETED, NONE, End, OrderKind, Phase, UnitKind, parse_phase, phase_name
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..records import convert
-from ..rules import notation
+from ..rules import notation, reading
 from ..rules.map import Map
 from ..rules.phases import end_by_victory
 from ..rules.state import adjustments_owed, can_build_in, is_retreat, reset_game
@@ -38,7 +27,7 @@ STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_resul
 
 def current_phase(games: VectorGame) -> str:
     """Return the name of the phase of row 0, such as `S1901M` or `COMPLETED`."""
-    if games.state.end[0] != RUNNING:
+    if games.state.end[0] != End.RUNNING:
         return COMPLETED
     return phase_name(int(games.state.year[0]), int(games.state.phase[0]))
 
@@ -94,7 +83,7 @@ def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
     """Return province -> numbers of the legal orders there, WAIVE left out."""
     decisions, table = games.decisions(), games.table
     order, first = decisions.order.tolist(), decisions.order_start.tolist()
-    if games.state.phase[0] != WINTER_ADJUSTMENTS:
+    if games.state.phase[0] != Phase.WINTER_ADJUSTMENTS:
         places = decisions.slot_province.tolist()
         return {v: order[i:j] for v, i, j in zip(places, first, first[1:])}
     by_province: dict[int, list[int]] = {}
@@ -177,10 +166,7 @@ def state_dictionary(games: VectorGame) -> dict:
         "zobrist_hash": str(zobrist_hash(games)),
         "note": _ending_note(games),
         "name": name,
-        "units": {
-            power: units[power] + [f"*{unit}" for unit in retreats.get(power, {})]
-            for power in units
-        },
+        "units": {p: units[p] + [f"*{unit}" for unit in retreats.get(p, {})] for p in units},
         "retreats": {power: retreats.get(power, {}) for power in units},
         "centers": centers,
         "homes": homes,
@@ -189,22 +175,18 @@ def state_dictionary(games: VectorGame) -> dict:
         },
         "civil_disorder": dict(zip(powers, games.state.conceded[0].astype(int).tolist())),
         "builds": {
-            power: {
-                "count": owed.get(power, 0),
-                "homes": _open_homes(games, power) if owed.get(power, 0) > 0 else [],
-            }
+            power: {"count": owed.get(power, 0), "homes": _open_homes(games, power, owed)}
             for power in powers
         },
     }
 
 
-def _open_homes(games: VectorGame, power: str) -> list[str]:
-    index = games.map.power_index[power]
-    return [
-        games.map.provinces[v]
-        for v in games.board.center_province.tolist()
-        if can_build_in(games.board, games.state, 0, index, v)
-    ]
+def _open_homes(games: VectorGame, power: str, owed: Mapping[str, int]) -> list[str]:
+    """Return the centers in which a power that is `owed` builds may build."""
+    index, centers = games.map.power_index[power], games.board.center_province.tolist()
+    centers = centers if owed.get(power, 0) > 0 else []
+    may_build = (v for v in centers if can_build_in(games.board, games.state, 0, index, v))
+    return [games.map.provinces[v] for v in may_build]
 
 
 @lru_cache(maxsize=16)
@@ -230,9 +212,8 @@ def zobrist_hash(games: VectorGame) -> int:
     fled = (state.dislodged_kind, state.dislodged_power, state.dislodged_location)
     for by_kind, by_power, kind, power, location in (standing, (fled_kinds, fled_owners, *fled)):
         for v in np.flatnonzero(power[0] != NONE).tolist():
-            hash_value ^= (
-                by_kind[kind[0, v]][location[0, v]] ^ by_power[power[0, v]][location[0, v]]
-            )
+            here = location[0, v]
+            hash_value ^= by_kind[kind[0, v]][here] ^ by_power[power[0, v]][here]
     for c, owner in enumerate(state.center_owner[0].tolist()):
         if owner != NONE:
             hash_value ^= centers[owner][board.province_location[board.center_province[c]]]
@@ -255,8 +236,7 @@ def last_orders(games: VectorGame) -> dict[str, dict]:
         orders.setdefault(games.map.unit_powers[state.last_power[0, v]], []).append(text)
         bits = int(state.last_result[0, v])
         if bits:
-            unit = notation.unit_of(text)
-            results[unit] = result_words(bits)
+            results[notation.unit_of(text)] = result_words(bits)
     return {"last_orders": orders, "last_results": results} if orders else {}
 
 
@@ -265,7 +245,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
     for power, texts in _by_power(games, orders):
         for text in texts:
             try:
-                order = notation.read_order(games.map, text)
+                order = reading.read_order(games.map, text)
             except UserError as error:
                 raise UserError(f"{quoted(text, 60)} is not an order: {error}") from None
             number = v = NONE
@@ -281,7 +261,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
                 raise UserError(f"'last_orders' has two orders for {games.map.provinces[v]}")
             state.last_order[0, v], state.last_power[0, v] = number, power
     for text, words in results.items():
-        v = notation.read_unit(games.map, text)[0].place.province
+        v = reading.read_unit(games.map, text)[0].place.province
         if state.last_order[0, v] == NONE:
             raise UserError(f"{quoted(text, 40)} has a last result, but no last order")
         state.last_result[0, v] = sum(1 << constants.RESULT_WORDS.index(w) for w in set(words))
@@ -371,7 +351,7 @@ def load_state(
     standing, dislodged = [], {}
     for power, texts in _by_power(games, fields.units):
         for text in texts:
-            unit, starred = notation.read_unit(games.map, text)
+            unit, starred = reading.read_unit(games.map, text)
             if starred and (power, unit) in dislodged:
                 raise UserError(f"{quoted(text)} appears twice in the state")
             if starred:
@@ -380,7 +360,7 @@ def load_state(
                 standing.append((power, unit))
     for power, units in _by_power(games, fields.retreats):
         for text, places in units.items():
-            dislodged[power, notation.read_unit(games.map, text)[0]] = places
+            dislodged[power, reading.read_unit(games.map, text)[0]] = places
     # A draw that was agreed, or a concession, may also have ended the game before the retreats.
     retreating = is_retreat(row.phase[0])
     if dislodged and not retreating and row.end[0] == End.RUNNING:
@@ -388,9 +368,8 @@ def load_state(
     for power, unit in standing:
         _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
     for (power, unit), places in dislodged.items():
-        v = _place_unit(
-            games, power, unit, row.dislodged_power, row.dislodged_kind, row.dislodged_location
-        )
+        arrays = row.dislodged_power, row.dislodged_kind, row.dislodged_location
+        v = _place_unit(games, power, unit, *arrays)
         if row.unit_power[0, v] == power:
             raise UserError(f"{notation.as_written(games.map, unit)} is dislodged by its own power")
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
@@ -460,12 +439,13 @@ def _retreat_bits(games: VectorGame, unit: notation.UnitText, places: list[str])
     near = board.neighbor[unit.kind, here, : board.neighbor_count[unit.kind, here]].tolist()
     shown = notation.as_written(games.map, unit)
     for text in places:
-        kind, place = notation.read_place(games.map, text)
+        kind, place = reading.read_place(games.map, text)
+        on_coast = 0 if unit.kind != UnitKind.FLEET else place.coast
         options = [
             i
             for i, location in enumerate(near)
             if board.location_province[location] == place.province
-            and (unit.kind != UnitKind.FLEET or place.coast in (0, board.location_coast[location]))
+            and on_coast in (0, board.location_coast[location])
         ]
         if kind is not None or len(options) != 1:
             why = ": name the coast" if options and kind is None else ""
@@ -503,7 +483,7 @@ def forbid_retreats(games: VectorGame) -> None:
 def _load_centers(games: VectorGame, centers: Mapping | None) -> None:
     for power, codes in _by_power(games, centers):
         for code in codes:
-            kind, place = notation.read_place(games.map, code)
+            kind, place = reading.read_place(games.map, code)
             center = games.board.province_center[place.province]
             if kind is not None or place.coast or center == NONE:
                 raise UserError(f"{quoted(code, 40)} is not a supply center")

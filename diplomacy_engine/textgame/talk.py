@@ -24,7 +24,7 @@ from ..press.daide import (
 )
 from ..press.deals import Clause, OfferResult, Side, make_offers
 from ..press.press import LaterDeal, Press, phase_number
-from ..rules.notation import read_place
+from ..rules.reading import read_place
 from .position import current_phase
 
 _WHY = {

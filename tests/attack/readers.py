@@ -25,7 +25,7 @@ from diplomacy_engine.extras.maps.draft import map_file_text
 from diplomacy_engine.press.daide import is_daide, message_words, read_message
 from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAPS_FOLDER
-from diplomacy_engine.rules.notation import read_order
+from diplomacy_engine.rules.reading import read_order
 from diplomacy_engine.rules.teams import read_teams
 from diplomacy_engine.textgame.imports.games import read_pasted
 

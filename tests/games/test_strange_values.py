@@ -9,7 +9,7 @@ from support.maps import TRIBES, tribes
 
 from diplomacy_engine import Game, Map, MapError, UserError, load_map, vocabulary
 from diplomacy_engine.rules.map import MAPS_FOLDER, read_map_file
-from diplomacy_engine.rules.notation import read_order
+from diplomacy_engine.rules.reading import read_order
 
 
 def nested(depth: int) -> list:

@@ -14,7 +14,7 @@ from support.tables import read_table
 
 from diplomacy_engine import MAP_NAMES, Game, Map, UserError, VectorGame, load_map, vocabulary
 from diplomacy_engine.constants import COASTS, NONE
-from diplomacy_engine.rules.notation import read_order
+from diplomacy_engine.rules.reading import read_order
 
 
 @pytest.fixture(scope="module")

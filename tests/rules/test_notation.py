@@ -8,7 +8,8 @@ from support.maps import TRIBES
 from support.tables import read_table
 
 from diplomacy_engine import MAP_NAMES, Game, Map, load_map, vocabulary
-from diplomacy_engine.rules import notation
+from diplomacy_engine.rules import notation, order_words, reading
+from diplomacy_engine.textgame.order_texts import order_texts
 
 STANDARD = load_map("standard")
 
@@ -42,13 +43,13 @@ def test_every_order_of_the_vocabulary_reads_as_itself(name):
     words = vocabulary(game_map)
     for number in range(0, len(words), 5 if name == "standard" else 1):
         text = words.texts[number]
-        order = notation.read_order(game_map, text)
-        assert order == notation.read_order(game_map, text.lower().replace(" - ", "-"))
+        order = reading.read_order(game_map, text)
+        assert order == reading.read_order(game_map, text.lower().replace(" - ", "-"))
         assert notation.matching_orders(game_map, words, order, [number]) == [number]
         if order.unit is not None:
             place = order.unit.place
             assert place.coast == game_map.board.location_coast[words.table.location[number]]
-            assert notation.ordered_unit(game_map, text) == order.unit
+            assert reading.ordered_unit(game_map, text) == order.unit
             assert text.startswith(notation.as_written(game_map, order.unit) + " ")
 
 
@@ -61,14 +62,14 @@ def test_codes_and_coasts_that_are_words_of_orders_are_places():
     game_map = Map(tomllib.loads(text))
     words = vocabulary(game_map)
     for number, order_text in enumerate(words.texts):
-        order = notation.read_order(game_map, order_text)
-        assert order == notation.read_order(game_map, order_text.lower())
+        order = reading.read_order(game_map, order_text)
+        assert order == reading.read_order(game_map, order_text.lower())
         assert number in notation.matching_orders(game_map, words, order, range(len(words)))
-        assert notation.order_texts(order_text) == [order_text]
+        assert order_texts(order_text) == [order_text]
     for code, v in game_map.province_index.items():
         for place in (code, f"A {code}", f"*A {code}"):
-            assert notation.read_place(game_map, place)[1].province == v
-    assert notation.in_words(game_map, "F BUL/NC") == "fleet Mouth"
+            assert reading.read_place(game_map, place)[1].province == v
+    assert order_words.in_words(game_map, "F BUL/NC") == "fleet Mouth"
 
 
 def test_full_names_and_aliases_of_every_map():
@@ -76,11 +77,11 @@ def test_full_names_and_aliases_of_every_map():
         game_map = load_map(name)
         for code, v in game_map.province_index.items():
             for word in (code, code.lower(), game_map.province_names[code]):
-                assert notation.read_place(game_map, word)[1].province == v
-                assert notation.read_place(game_map, f"A {word}")[1].province == v
-                assert notation.read_unit(game_map, f"army {word}")[0].place.province == v
+                assert reading.read_place(game_map, word)[1].province == v
+                assert reading.read_place(game_map, f"A {word}")[1].province == v
+                assert reading.read_unit(game_map, f"army {word}")[0].place.province == v
         for alias, code in game_map.aliases.items():
-            assert notation.read_place(game_map, alias)[1].province == game_map.province_index[code]
+            assert reading.read_place(game_map, alias)[1].province == game_map.province_index[code]
 
 
 def test_a_name_for_two_provinces_is_refused_with_both():
@@ -90,19 +91,19 @@ def test_a_name_for_two_provinces_is_refused_with_both():
     provinces["WAL"]["name"] = "Mos"
     game_map = Map(facts | {"provinces": provinces})
     with pytest.raises(ValueError, match="'CITY' may be LON or PAR"):
-        notation.read_place(game_map, "The City")
-    assert notation.read_place(game_map, "mos")[1].province == game_map.province_index["MOS"]
+        reading.read_place(game_map, "The City")
+    assert reading.read_place(game_map, "mos")[1].province == game_map.province_index["MOS"]
 
 
 @pytest.mark.parametrize("text", ["", "A", "F", "/", "()", "A PAR MUN", "A PAR H", "XYZ", "*"])
 def test_unknown_places(text):
     with pytest.raises(ValueError, match="is not a unit or province"):
-        notation.read_place(STANDARD, text)
+        reading.read_place(STANDARD, text)
 
 
 def said(phase: str, units: dict, orders: dict, results: dict) -> list[tuple]:
     """Return (unit, result, whether it counts) of every order, in the order given."""
-    found = notation.read_orders(STANDARD, phase, units, orders, results)
+    found = reading.read_orders(STANDARD, phase, units, orders, results)
     return [(each.unit, each.said, each.counts) for several in found.values() for each in several]
 
 

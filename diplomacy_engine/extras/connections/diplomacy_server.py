@@ -231,8 +231,7 @@ class DiplomacySeats(_Seats):
                 if power not in self._since:
                     raise
                 failed[power] = error
-        seats = list(self._tokens)
-        position = self._position(self.game_id, views or [self._watch()], seats)
+        position = self._position(self.game_id, views or [self._watch()], list(self._tokens))
         self._alive = list(filter(position.game.is_alive, self._tokens))
         for power, error in failed.items():
             if power in self._alive and not position.over:

@@ -14,7 +14,8 @@ from ...players.advice import orders_by_player
 from ...players.protocols import Player
 from ...press.negotiators.negotiation import Negotiator
 from ...rules.map import Map
-from ...rules.notation import matching_orders, read_order
+from ...rules.notation import matching_orders
+from ...rules.reading import read_order
 from ...rules.state import seed_from
 from ...textgame.game import Game
 from ...textgame.saved_game import moment

@@ -14,7 +14,8 @@ from ...constants import ARMY, COMPLETED, FLEET, SEA, phase_kind
 from ...errors import UserError
 from ...records import convert
 from ...rules.game_rules import GameRules
-from ...rules.notation import neighbors_of, province_of, read_order
+from ...rules.notation import neighbors_of, province_of
+from ...rules.reading import read_order
 from ...textgame.game import Game
 from ...textgame.imports import webdiplomacy
 from ...textgame.imports.games import played_on, replayed
@@ -261,14 +262,12 @@ class WebdipSeat:
         return places_of
 
     def give(self, position: Position, power: str, orders: list[str]) -> list[str]:
-        phase = position.game.phase
-        winter = phase_kind(phase) == "adjustments"
+        winter = phase_kind(position.game.phase) == "adjustments"
         rows = [
             webdiplomacy.order_row(self._variant, text, winter, convoy_path(position.game, text))
             for text in dict.fromkeys(orders)  # one Wait fills all builds
         ]
-        accepted = self._orders(power, rows, "No")
-        return kept_texts(self._variant, position.game, accepted)
+        return kept_texts(self._variant, position.game, self._orders(power, rows, "No"))
 
     def finish(self, position: Position, power: str) -> None:
         self._orders(power, [], "Yes")  # no orders: those that were saved stay

@@ -139,8 +139,7 @@ class Draft:
         if len(numbers) == len(slots):
             self.done = True
             return None
-        slot = self.question.open_slot(slots[len(numbers)], numbers)
-        return self.orders.trie(*slot.numbers)
+        return self.orders.trie(*self.question.open_slot(slots[len(numbers)], numbers).numbers)
 
     def _follow(self) -> None:
         while not self.done:

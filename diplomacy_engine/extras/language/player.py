@@ -210,20 +210,15 @@ class LanguagePlayer:
             counted.tokens_in += exchange.tokens_in
             counted.tokens_out += exchange.tokens_out
         number = self._game_number.get(question.row, question.row)
-        self._write_log(number, answer.exchanges)
+        if self._log is not None:
+            about = {"game": number, "phase": question.game.phase, "power": question.power}
+            lines = []
+            for exchange in answer.exchanges:
+                line = about | exchange._asdict() | {"seconds": round(exchange.seconds, 3)}
+                del line["question"]
+                lines.append(json.dumps(line) + "\n")
+            self._append(lines)
         return number
-
-    def _write_log(self, number: int, exchanges: Sequence[Exchange]) -> None:
-        if self._log is None:
-            return
-        lines = []
-        for exchange in exchanges:
-            question = exchange.question
-            line = {"game": number, "phase": question.game.phase, "power": question.power}
-            line |= exchange._asdict() | {"seconds": round(exchange.seconds, 3)}
-            line.pop("question")
-            lines.append(json.dumps(line) + "\n")
-        self._append(lines)
 
     def _append(self, lines: Sequence[str]) -> None:
         try:

@@ -12,8 +12,10 @@ from ..._suggest import printable, quoted
 from ...errors import UserError
 from ...press.daide import is_daide
 from ...rules.map import Map
-from ...rules.notation import MAX_TEXT, OrderText, no_order, order_texts, ordered_unit, read_order
+from ...rules.notation import OrderText
+from ...rules.reading import MAX_TEXT, no_order, ordered_unit, read_order
 from ...textgame.game import Game
+from ...textgame.order_texts import order_texts
 from .questions import Question, Slot, TalkQuestion
 from .thoughts import (
     DRAFT,

@@ -146,8 +146,7 @@ class PlayerDraws:
         else:
             seeds = phase_seeds(games, decisions.game, decisions.power, Salt.PLAIN, SHOWN)
             drawn, _ = self.draw(games, decisions, seeds)
-            decision = decisions.slot_decision
-            slot_orders = drawn[decision, :, decisions.slot_province]
+            slot_orders = drawn[decisions.slot_decision, :, decisions.slot_province]
             share = (slot_orders[slots] == decisions.order[:, None]).mean(1, dtype=np.float32)
         return Explanation(share, np.full(decisions.count, np.nan, np.float32))
 

@@ -280,8 +280,7 @@ class _Playouts:
         seeds = phase_seeds(games, decisions.game, decisions.power, Salt.FOLLOWING, last)
         samples = np.arange(first, last)
         for number, judge in enumerate(judges):
-            mine = which[:, :, None] & (samples % len(judges) == number)
-            d, k, r = np.nonzero(mine)
+            d, k, r = np.nonzero(which[:, :, None] & (samples % len(judges) == number))
             if not len(r):
                 continue
             r += first

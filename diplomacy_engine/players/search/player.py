@@ -42,8 +42,7 @@ class SearchPlayer:
         parts = range(0, decisions.count, MOST)
         rows = [np.arange(first, min(first + MOST, decisions.count)) for first in parts]
         orders = np.concatenate([self.choose(games, decisions.take(part)) for part in rows])
-        row = decisions.slot_decision
-        return orders[row, decisions.slot_province]
+        return orders[decisions.slot_decision, decisions.slot_province]
 
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         raise NotImplementedError

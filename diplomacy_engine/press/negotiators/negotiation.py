@@ -129,8 +129,7 @@ def _hold_offers(
     for _ in range(press.rounds):
         parts, words = [], []
         for player, game, power in speakers:
-            offer = player.proposals if choosing else player.offers
-            parts.append(offer(talk(game, power)))
+            parts.append((player.proposals if choosing else player.offers)(talk(game, power)))
             words += spoken(player, parts[-1].count)
         offers = join_offers(parts)
         if not offers.count:

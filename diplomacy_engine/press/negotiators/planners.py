@@ -188,8 +188,7 @@ class Planner(Silent):
         return offers.take(best[score[best] > 0])
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        n = np.arange(len(talk.game))
-        gains, possible = self.trials.gains(talk, n, offers)
+        gains, possible = self.trials.gains(talk, np.arange(len(talk.game)), offers)
         return possible & self.agrees(talk, offers.sender, self.worth(talk, gains))
 
     def refusal(self, talk: Talk, offers: Offers) -> str:
@@ -334,8 +333,7 @@ class Grudge(Nash):
         return super().refusal(talk, offers)
 
     def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        n = np.arange(len(talk.game))
-        distrusted = self.distrusts(talk)[n, partner_of(talk, offers)]
+        distrusted = self.distrusts(talk)[np.arange(len(talk.game)), partner_of(talk, offers)]
         return super().choices(talk, offers) & ~distrusted
 
 

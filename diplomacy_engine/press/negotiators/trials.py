@@ -111,8 +111,7 @@ class Trials:
         values = self._values(games, np.repeat(talk.game, count * self.profiles), flat)
         values = (values.reshape(n, count, -1) * weights[:, None]).sum(2)
         best = (values > values.max(1, keepdims=True) - EPSILON).argmax(1)  # the first of equals
-        replies = np.where(mine, candidates[np.arange(n), best], NONE)
-        return replies.astype(np.int32)
+        return np.where(mine, candidates[np.arange(n), best], NONE).astype(np.int32)
 
     def _bind(
         self, talk: Talk, seats: np.ndarray, offers: Offers, orders: np.ndarray

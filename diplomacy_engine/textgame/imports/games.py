@@ -17,7 +17,7 @@ from ..._suggest import quoted
 from ...constants import COMPLETED, OrderKind, phase_kind
 from ...errors import UserError
 from ...records import convert, parse_json, read_json
-from ...rules import notation
+from ...rules import notation, reading
 from ...rules.game_rules import GameRules
 from ...rules.map import Map, load_map
 from ..game import Game
@@ -101,10 +101,8 @@ def _of_history(
     game: dict, game_map: Map, game_id: str, note: Note, variant: str | Path | None
 ) -> dict:
     """Return the saved game of a site's history; `variant` is the path of its variant's rules."""
-    if variant is None:
-        site_map = classic(game_map)
-    else:
-        site_map = read_variant(read_json(dict, variant, MAX_GAME_BYTES), game_map)
+    facts = None if variant is None else read_json(dict, variant, MAX_GAME_BYTES)
+    site_map = classic(game_map) if facts is None else read_variant(facts, game_map)
     number = game.get("gameID")
     game_id = str(number) if type(number) is int else game_id
     played = replayed(history_phases(site_map, game), game_map, game_id, note)
@@ -213,12 +211,12 @@ def _phases_of(
             texts.append(entry.text)
             lines.setdefault(name, {})[entry.power, entry.text] = entry.line
             remark = order_blocks.told_retreat(game_map, entry.text) if moving else ""
-            unit = notation.ordered_unit(game_map, entry.text, likely_kinds(game_map))
+            unit = reading.ordered_unit(game_map, entry.text, likely_kinds(game_map))
             if remark and unit:
                 retreats.append((f"{name[:-1]}R", entry.power, unit.place, remark))
     for name, entry in idle:
         texts = orders_of[name][entry.power]
-        _, place = notation.read_place(game_map, entry.text)
+        _, place = reading.read_place(game_map, entry.text)
         if place.province not in _ordered(game_map, texts):
             texts.append(f"{entry.text} H")
             remarks.append(order_blocks.Remark(entry.line, entry.text, order_blocks.HOLDS))
@@ -241,13 +239,13 @@ def _phases_of(
 def _ordered(game_map: Map, texts: Sequence[str]) -> set[int]:
     """Return the provinces whose units some texts order."""
     kinds = likely_kinds(game_map)
-    units = (notation.ordered_unit(game_map, text, kinds) for text in texts)
+    units = (reading.ordered_unit(game_map, text, kinds) for text in texts)
     return {unit.place.province for unit in units if unit}
 
 
 def _phase_of_order(game_map: Map, phase: str, text: str) -> str:
     """Return the phase of an order that may stand among those of an earlier phase of its season."""
-    kind, kinds = notation.order_kind(game_map, text), phase_kind(phase)
+    kind, kinds = reading.order_kind(game_map, text), phase_kind(phase)
     if kind == OrderKind.RETREAT and kinds == "movement":
         return f"{phase[:-1]}R"
     return f"W{phase[1:-1]}A" if kind == OrderKind.BUILD and phase[0] == "F" else phase
@@ -259,20 +257,15 @@ def _adjustments(game: Game, power: str, texts: Sequence[str], note: Note) -> li
     if phase_kind(game.phase) != "adjustments":
         return [*texts]
     standing = {(unit[0], notation.province_of(unit)) for unit in game.units.get(power, ())}
-    listed = {text: notation.listed_unit(game.map, text) for text in texts}
-    there = [
-        text
-        for text, unit in listed.items()
-        if unit and (unit[0], notation.province_of(unit)) in standing
-    ]
+    listed = {text: reading.listed_unit(game.map, text) for text in texts}
+    units = {t: (unit[0], notation.province_of(unit)) for t, unit in listed.items() if unit}
+    there = [text for text in units if units[text] in standing]
     owed = max(0, -game.adjustments.get(power, 0))
     if len(there) > owed:
         note(f"{game.phase}, {power}: {', '.join(there)}: no removals, of which it owes {owed}")
         texts = [text for text in texts if text not in there]
-    return [
-        f"{unit} {'D' if text in there else 'B'}" if unit else text
-        for text, unit in ((text, listed[text]) for text in texts)
-    ]
+    verbs = {text: "D" if text in there else "B" for text in units}
+    return [f"{listed[text]} {verbs[text]}" if text in verbs else text for text in texts]
 
 
 def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
@@ -283,15 +276,13 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
         note(f"{phase.name} is skipped: nothing says what its position was")
     kinds, taken, units = likely_kinds(game_map), set(), {}
     for power, texts in phases[at].orders.items():
-        for unit in (notation.ordered_unit(game_map, text, kinds) for text in texts):
+        for unit in (reading.ordered_unit(game_map, text, kinds) for text in texts):
             if unit is not None and unit.place.province not in taken:
                 taken.add(unit.place.province)
                 units.setdefault(power, []).append(notation.as_written(game_map, unit))
     centers = order_blocks.all_centers(game_map, units, phases[at].centers or {})
-    name = phases[at].name
-    note(
-        f"it begins with {name}: its units are those that have orders, its centers the likely ones"
-    )
+    about = "its units are those that have orders, its centers the likely ones"
+    note(f"it begins with {phases[at].name}: {about}")
     return [phases[at]._replace(units=units, centers=centers), *phases[at + 1 :]]
 
 
@@ -341,7 +332,7 @@ def _says_more(game_map: Map, phase: Phase) -> bool:
     """Tell whether a phase that our rules skip has orders that they have not carried out."""
     done = OrderKind.WAIVE if phase_kind(phase.name) == "adjustments" else OrderKind.DISBAND
     kinds, texts = likely_kinds(game_map), itertools.chain(*phase.orders.values())
-    return any(notation.read_order(game_map, text, kinds).kind != done for text in texts)
+    return any(reading.read_order(game_map, text, kinds).kind != done for text in texts)
 
 
 def _start(phase: Phase, game_map: Map | GameRules) -> Game:
@@ -382,7 +373,7 @@ def _likely_removals(game: Game, phase: Phase) -> list[str]:
     trial.adjudicate()
     for power, owed in game.adjustments.items():
         texts = phase.orders.get(power, ())
-        units = [notation.ordered_unit(game.map, text, game.unit_kinds) for text in texts]
+        units = [reading.ordered_unit(game.map, text, game.unit_kinds) for text in texts]
         ordered = {game.map.provinces[unit.place.province] for unit in units if unit}
         gone = [unit for unit in game.units[power] if unit not in trial.units[power]]
         spare = [unit for unit in game.units[power] if notation.province_of(unit) not in ordered]

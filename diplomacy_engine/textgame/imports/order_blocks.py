@@ -18,9 +18,10 @@ from ..._suggest import printable, quoted
 from ...constants import NONE, OrderKind, Terrain, parse_phase, phase_kind, phase_name
 from ...errors import UserError
 from ...records import shipped_patterns, shipped_toml
-from ...rules import notation
+from ...rules import notation, reading
 from ...rules.map import Map
 from ...rules.names import POWERS, power_called
+from ..order_texts import order_texts, without_symbols
 
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE, _MOST_OF_A_HEADING, _MOST_WORDS = 2000, 120, 20
@@ -255,19 +256,19 @@ def _labelled(game_map: Map, line: Entry, label: str) -> Iterator[tuple[str, str
     `+A Ber`."""
     winter = bool(line.phase) and phase_kind(line.phase) == "adjustments"
     last = ""
-    parts = (_parts(game_map, text) for text in notation.order_texts(line.text))
+    parts = (_parts(game_map, text) for text in order_texts(line.text))
     for part in itertools.chain.from_iterable(parts):
         centers = _LIKE.centers.match(part)
         text = (centers[1] if centers else part).lstrip("" if winter else _DASHES)
         text = _LIKE.idle_units.sub("", text)
-        kind = notation.order_kind(game_map, text)
-        result = kind == NONE and (notation.is_result(text) or told_retreat(game_map, f"({text})"))
+        kind = reading.order_kind(game_map, text)
+        result = kind == NONE and (reading.is_result(text) or told_retreat(game_map, f"({text})"))
         if result and last and not winter:
             last += f" ({text})"
-        elif text and not _LIKE.nothing.match(text) and not notation.is_result(text):
+        elif text and not _LIKE.nothing.match(text) and not reading.is_result(text):
             if last:
                 yield last, label
-            listed = notation.listed_unit(game_map, text)
+            listed = reading.listed_unit(game_map, text)
             label = "centers" if centers else _LABEL_OF.get(kind, label)
             if label == "centers" and (kind != NONE or listed):
                 label = ""
@@ -283,27 +284,23 @@ def _parts(game_map: Map, text: str) -> list[str]:
     """Return the orders of a text in which one may follow the other without a sign."""
     for match in _LIKE.orders_begin.finditer(text):
         head, rest = text[: match.start()], text[match.start() :]
-        if (
-            notation.order_kind(game_map, head) == NONE
-            or _LIKE.cause.search(head)
-            or not _LIKE.unit.match(rest)
-        ):
-            continue
-        parts = _parts(game_map, rest)
-        if notation.order_kind(game_map, parts[0]) != NONE:
-            return [head.strip(), *parts]
+        is_order = reading.order_kind(game_map, head) != NONE
+        if is_order and _LIKE.unit.match(rest) and not _LIKE.cause.search(head):
+            parts = _parts(game_map, rest)
+            if reading.order_kind(game_map, parts[0]) != NONE:
+                return [head.strip(), *parts]
     return [text]
 
 
 def _read(game_map: Map, text: str, label: str) -> tuple[str, str, str]:
     """Return the kind of an entry, how it is written, and why the text is none, or nothing."""
-    unit = notation.listed_unit(game_map, text)
+    unit = reading.listed_unit(game_map, text)
     if label != "centers" and unit is not None:
         return ("position" if label == "position" else "unit"), unit, ""
     if label != "centers":
-        return "order", text, notation.no_order(game_map, text)
+        return "order", text, reading.no_order(game_map, text)
     try:
-        kind, place = notation.read_place(game_map, text)
+        kind, place = reading.read_place(game_map, text)
     except UserError as error:
         return "center", text, str(error)
     code = game_map.provinces[place.province]
@@ -313,7 +310,7 @@ def _read(game_map: Map, text: str, label: str) -> tuple[str, str, str]:
 
 def _is_like_order(game_map: Map, text: str) -> bool:
     """Tell whether a text may be an order with a mistake: it begins with a unit or a place."""
-    unit = notation.ordered_unit(game_map, text, likely_kinds(game_map))
+    unit = reading.ordered_unit(game_map, text, likely_kinds(game_map))
     return not _LIKE.routine.search(text) and bool(unit or _LIKE.unit.match(text))
 
 
@@ -327,17 +324,15 @@ def told_retreat(game_map: Map, remark: str) -> str:
     nothing."""
     for goal in _LIKE.retreats.findall(remark):
         try:
-            return f"R {notation.place_text(game_map, notation.read_place(game_map, goal)[1])}"
+            return f"R {notation.place_text(game_map, reading.read_place(game_map, goal)[1])}"
         except UserError:
             continue
     return "D" if _LIKE.disbands.search(remark) else ""
 
 
 def _is_order(game_map: Map, text: str) -> bool:
-    return (
-        notation.order_kind(game_map, text) != NONE
-        or notation.listed_unit(game_map, text) is not None
-    )
+    is_unit = reading.listed_unit(game_map, text) is not None
+    return is_unit or reading.order_kind(game_map, text) != NONE
 
 
 def read_position(game_map: Map, report: Report) -> dict | None:
@@ -388,9 +383,9 @@ def all_centers(
 def _plain(game_map: Map, line: str) -> str:
     """Return a line without marks of mails, markdown and HTML, and without orders struck out."""
     line = _LIKE.struck.sub(
-        lambda m: m[0] if notation.no_order(game_map, m[1] or m[3]) else "", line
+        lambda m: m[0] if reading.no_order(game_map, m[1] or m[3]) else "", line
     )
-    line = _LIKE.tags.sub("", notation.without_symbols(html.unescape(line)))
+    line = _LIKE.tags.sub("", without_symbols(html.unescape(line)))
     line = _LIKE.dots.sub("; ", _LIKE.marks.sub("", line.strip(), count=1)).replace("`", "")
     line = _LIKE.marks.sub("", line.strip("; \t"), count=1)
     plain = line.rstrip("=#*_~;- \t")
@@ -426,7 +421,7 @@ class Headings:
         yield from ((line[:at], line[at:]) for at in cuts)
 
     def _orderly(self, text: str) -> bool:
-        texts = [text.lstrip(_DASHES) for text in notation.order_texts(text)]
+        texts = [text.lstrip(_DASHES) for text in order_texts(text)]
         return bool(texts and texts[0]) and (
             bool(_LIKE.nothing.match(texts[0])) or _is_order(self.map, texts[0])
         )
@@ -443,11 +438,11 @@ class Headings:
         none = _LIKE.no_phase.search(line) and not digit
         headed = colon and len(_words(head)) <= _FEW_WORDS and (not rest or self._orderly(rest))
         power = name.match(line) or (short and name.search(line)) or headed or marked
-        if any(_is_order(self.map, text) for text in notation.order_texts(line)[:1]):
+        if any(_is_order(self.map, text) for text in order_texts(line)[:1]):
             return ""
-        return (
-            "phase" if phase and not none and not self._is_now(words) else "power" if power else ""
-        )
+        if phase and not none and not self._is_now(words):
+            return "phase"
+        return "power" if power else ""
 
     def _is_now(self, words: Sequence[str]) -> bool:
         """Tell whether words name no season but that of the phase at hand."""
@@ -468,18 +463,14 @@ class Headings:
         """Return what those parts of a text name that are of a heading."""
         parts = _LIKE.parts.split(head)
         own = [self._is_of_heading(part) for part in parts]
-        heading = self._named(" ".join(part for part, is_own in zip(parts, own) if is_own))
-        first = own.index(True) if heading else 0
-        sound = (
-            heading
-            and (heading.dated or heading.power)
-            and not any(map(_LIKE.unit.match, parts))  # an order with a mistake
-            and all(
-                own[at] or self._is_beside(parts, at, first, heading.dated)
-                for at in range(len(parts))
-            )
-        )
-        return heading if sound else None
+        heading = self._named(" ".join(itertools.compress(parts, own)))
+        if heading is None or not (heading.dated or heading.power):
+            return None
+        if any(map(_LIKE.unit.match, parts)):  # an order with a mistake
+            return None
+        first, others = own.index(True), (at for at in range(len(parts)) if not own[at])
+        fit = all(self._is_beside(parts, at, first, heading.dated) for at in others)
+        return heading if fit else None
 
     def _is_beside(self, parts: Sequence[str], at: int, first: int, dated: bool) -> bool:
         """Tell whether a part may stand beside those of a heading, of which `first` is one: a
@@ -490,11 +481,9 @@ class Headings:
         behind = at > first and parts[at - 1].strip() not in (",", ":", ".")
         before = at < first and parts[first][0] in "([{"
         stands = not other and not _SEASON_LIKE.search(part)
-        return (
-            not _words(part)
-            or part[0] in "([{"
-            or bool(stands and (dated or (person and (behind or before))))
-        )
+        if not _words(part) or part[0] in "([{":
+            return True
+        return bool(stands and (dated or (person and (behind or before))))
 
     def _is_of_heading(self, part: str) -> bool:
         words = _words(part)
@@ -556,10 +545,8 @@ class Headings:
         before = parse_phase(self.before) if self.before else (0, 0)
         if not year:
             year = self.year or before[0]
-            if (year, number) <= before:
+            if not year or (year, number) <= before:
                 return ""
-        if not year:
-            return ""
         if kinds and number != 4:
             number = 4 if min(kinds) == 2 else number // 2 * 2 + max(min(kinds), number % 2)
         return phase_name(year, number)

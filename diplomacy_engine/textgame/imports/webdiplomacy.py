@@ -13,7 +13,8 @@ from ...errors import UserError
 from ...records import convert, shipped_toml
 from ...rules.map import Map
 from ...rules.names import power_called
-from ...rules.notation import place_text, province_of, read_order, read_place
+from ...rules.notation import place_text, province_of
+from ...rules.reading import read_order, read_place
 
 FIRST_YEAR = 1901
 FINISHED, DRAWN = "Finished", "Drawn"  # a phase; how a game that is over ended (gameOver)
@@ -131,9 +132,8 @@ class Phase(NamedTuple):
     units: dict[str, list[str]] | None = None  # by power; dislodged ones with a star; None: unsaid
     centers: dict[str, list[str]] | None = None
     retreats: Mapping[str, list[str]] = MappingProxyType({})  # dislodged unit -> places
-    lines: Mapping[tuple[str, str], int] = MappingProxyType(
-        {}
-    )  # of a report: (power, text) -> line
+    # Of a report: (power, text) -> line.
+    lines: Mapping[tuple[str, str], int] = MappingProxyType({})
 
 
 def phase_of(turn: int, phase: str) -> str:
