@@ -14,7 +14,6 @@ from ..constants import (
     NONE,
     End,
     OrderKind,
-    Phase,
     UnitKind,
     canonical_phase,
     parse_phase,
@@ -184,7 +183,7 @@ class Game:
     @property
     def is_over(self) -> bool:
         """Whether the game has ended."""
-        return bool(self._games.state.end[0] != End.RUNNING)
+        return bool(self._games.state.end[0] != constants.RUNNING)
 
     @property
     def orders(self) -> dict[str, list[str]]:
@@ -212,7 +211,7 @@ class Game:
         kind, where = reading.read_place(self.map, place)
         table = self._games.table
         numbers = self._legal().get(where.province, [])
-        builds = bool(numbers) and table.kind[numbers[0]] == OrderKind.BUILD
+        builds = bool(numbers) and table.kind[numbers[0]] == constants.BUILD
         if kind is not None and numbers and (builds or table.unit_kind[numbers[0]] != kind):
             return []  # of no unit, or of one of the other kind
         if self._talk.binds:
@@ -568,7 +567,7 @@ class Game:
         games, table, p = self._games, self._games.table, self.map.power_index[power]
         if games.state.conceded[0, p]:
             return [], f"{power} has conceded and gives no more orders"
-        winter = games.state.phase[0] == Phase.WINTER_ADJUSTMENTS
+        winter = games.state.phase[0] == constants.WINTER_ADJUSTMENTS
         owed = positions.owed_adjustments(games).get(power, 0) if winter else 0
         numbers = [games.vocabulary.number.get(text, NONE)]
         province: int | None = self._province_of(numbers[0])
@@ -613,7 +612,7 @@ class Game:
 
     def _own_orders(self, power: int, province: int) -> list[int]:
         numbers = self._legal().get(province, [])
-        if numbers and self._games.table.kind[numbers[0]] == OrderKind.BUILD:
+        if numbers and self._games.table.kind[numbers[0]] == constants.BUILD:
             center = self._games.board.province_center[province]
             owner = self._games.state.center_owner[0, center]
         else:
@@ -664,7 +663,7 @@ class Game:
             broken = self._talk.broken(self._order_array(self.order_numbers()))
         record = self._record({power: [] for power in self.map.powers} | self.orders)
         chosen = self.order_numbers()
-        if self._games.state.phase[0] == Phase.WINTER_ADJUSTMENTS:
+        if self._games.state.phase[0] == constants.WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
         elif self._is_retreat:
             results = self._adjudicate_retreats(chosen)
@@ -782,7 +781,7 @@ class Game:
         foreign = {text for v, text in units.items() if v not in own}
         results = {}
         for _, unit, text in self._void_orders():
-            v, builds = unit.place.province, reading.order_kind(self.map, text) == OrderKind.BUILD
+            v, builds = unit.place.province, reading.order_kind(self.map, text) == constants.BUILD
             stands = v in own and not builds
             results[units[v] if stands else notation.as_written(self.map, unit)] = constants.VOID
         for text in foreign:

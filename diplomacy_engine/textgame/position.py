@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from .. import constants
 from .._suggest import counted, did_you_mean, listed, quoted
-from ..constants import COMPLETED, NONE, End, OrderKind, Phase, UnitKind, parse_phase, phase_name
+from ..constants import COMPLETED, NONE, End, OrderKind, UnitKind, parse_phase, phase_name
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..records import convert
@@ -27,7 +27,7 @@ STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_resul
 
 def current_phase(games: VectorGame) -> str:
     """Return the name of the phase of row 0, such as `S1901M` or `COMPLETED`."""
-    if games.state.end[0] != End.RUNNING:
+    if games.state.end[0] != constants.RUNNING:
         return COMPLETED
     return phase_name(int(games.state.year[0]), int(games.state.phase[0]))
 
@@ -70,7 +70,10 @@ def retreat_places(games: VectorGame) -> dict[str, dict[str, list[str]]]:
 
 def owed_adjustments(games: VectorGame) -> dict[str, int]:
     """Power -> builds (positive) or removals (negative) owed, in winter only."""
-    if games.state.phase[0] != Phase.WINTER_ADJUSTMENTS or games.state.end[0] != End.RUNNING:
+    if (
+        games.state.phase[0] != constants.WINTER_ADJUSTMENTS
+        or games.state.end[0] != constants.RUNNING
+    ):
         return {}
     owed = {
         name: int(adjustments_owed(games.board, games.state, 0, power))
@@ -83,7 +86,7 @@ def legal_numbers(games: VectorGame) -> dict[int, list[int]]:
     """Return province -> numbers of the legal orders there, WAIVE left out."""
     decisions, table = games.decisions(), games.table
     order, first = decisions.order.tolist(), decisions.order_start.tolist()
-    if games.state.phase[0] != Phase.WINTER_ADJUSTMENTS:
+    if games.state.phase[0] != constants.WINTER_ADJUSTMENTS:
         places = decisions.slot_province.tolist()
         return {v: order[i:j] for v, i, j in zip(places, first, first[1:])}
     by_province: dict[int, list[int]] = {}
@@ -132,7 +135,7 @@ def result_text(games: VectorGame, called: Callable[[str], str] = str.capitalize
     while it goes on; powers are `called` by name, but of more than two without it."""
     won, end, centers = winners(games), games.state.end[0], games.centers()[0]
     if not won:
-        return "" if end == End.RUNNING else "nobody is left"
+        return "" if end == constants.RUNNING else "nobody is left"
     is_draw = end in (End.YEAR_LIMIT, End.AGREED)
     names = listed([called(name) if len(won) < 3 else name.capitalize() for name in won])
     if is_draw and (len(won) > 1 or end == End.AGREED):
@@ -363,7 +366,7 @@ def load_state(
             dislodged[power, reading.read_unit(games.map, text)[0]] = places
     # A draw that was agreed, or a concession, may also have ended the game before the retreats.
     retreating = is_retreat(row.phase[0])
-    if dislodged and not retreating and row.end[0] == End.RUNNING:
+    if dislodged and not retreating and row.end[0] == constants.RUNNING:
         raise UserError(f"{fields.name} is not a retreat phase, but a unit is dislodged")
     for power, unit in standing:
         _place_unit(games, power, unit, row.unit_power, row.unit_kind, row.unit_location)
@@ -378,7 +381,7 @@ def load_state(
     forbid_retreats(games)
     for power in conceded:
         row.conceded[0, games.map.power_number(power)] = True
-    if row.end[0] != End.RUNNING:
+    if row.end[0] != constants.RUNNING:
         _load_result(games, agreed, victors(games.map, state))
     elif agreed:
         raise UserError(f"a draw was agreed, but the game goes on in {current_phase(games)}")
