@@ -24,7 +24,7 @@ class _Console(Console):
 
 
 def make_console() -> Console:
-    """Return a console; whoever reads a file or pipe gets whole lines, unless COLUMNS is set."""
+    """Return a console; a file or pipe gets lines of any length, unless COLUMNS is set."""
     console = _Console(highlight=False, emoji=False)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = 200

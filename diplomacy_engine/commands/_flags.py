@@ -1,4 +1,4 @@
-"""The flags of every command, a dataclass each; what they do is in the command's module.
+"""The flags of every command, a dataclass each; the command's module implements them.
 
 Here nothing else of the engine is imported, so that a help is printed at once.
 """
@@ -102,7 +102,7 @@ class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
     press_rounds: Annotated[Rounds | None, _NEEDS_PRESS] = None
     """rounds of offers in a movement phase, 1 to 4; None: 1"""
     open_press: Annotated[bool, _NEEDS_PRESS] = False
-    """everybody sees who is at peace with whom, not only their own deals"""
+    """all powers see which powers are at peace with each other, not only their own deals"""
     binding: Annotated[Literal["yes", "no"] | None, _NEEDS_PRESS] = None
     """no: deals may be broken; breaker breaks them, grudge and sanction retaliate; None: yes"""
     json: str | None = None
@@ -125,7 +125,7 @@ class Evaluated:
     player: str
     """the player to evaluate: a bot, a checkpoint, a run folder or one that `policies` lists"""
     against: str = "dumbbot"
-    """who plays every other power"""
+    """player of all other powers"""
 
 
 @dataclass(kw_only=True)
@@ -149,7 +149,7 @@ class Seated:
 @dataclass(kw_only=True)
 class Tournament(MatchFlags, Seated):
     """Seat several players at mixed tables, each as every power equally often, and print their
-    ratings, who ends ahead of whom, and their results with each power.
+    ratings, how often each ends above each other, and their results with each power.
 
     examples:
       tournament --players small-pure-1 small-pure-2 dumbbot random
@@ -164,13 +164,13 @@ class Policies:
     """
 
     map: Literal["small", "three", "standard"] | None = None
-    """those of one map; None: all"""
+    """map of the policies; None: all"""
 
 
 @dataclass
 class Bot:
-    """Be a player for another program: positions come in lines on standard input, orders go out in
-    lines on standard output, as docs/protocol.md says.
+    """Play for another program: read positions in lines from standard input, write orders in lines
+    to standard output. docs/protocol.md has the format.
 
     examples:
       bot small-pure-2
@@ -178,19 +178,19 @@ class Bot:
     """
 
     player: Positional[str]
-    """who gives the orders"""
+    """player of the powers"""
     protocol: Literal["lines", "dui"] = "lines"
     """lines: one JSON object each; dui: the protocol DUI, on the standard map"""
     greedy: bool = False
     """a policy plays its likeliest orders instead of sampling"""
     seed: Natural = 1
-    """of random numbers, where a position comes without a seed"""
+    """seed for positions without a seed"""
 
 
 @dataclass
 class CheckPlayer:
-    """Say what is wrong with a player, such as a program of yours (cmd:COMMAND) or a class
-    (module:Class), or how many decisions it makes in a second."""
+    """Print the mistakes of a player, such as a program of yours (cmd:COMMAND) or a class
+    (module:Class), or its decisions a second."""
 
     player: Positional[str]
     """the player"""
@@ -200,7 +200,7 @@ class CheckPlayer:
 
 @dataclass
 class CheckMap:
-    """Read a map file; print everything that is wrong with it, or its counts."""
+    """Read a map file; print all its mistakes, or its counts."""
 
     file: Positional[str]
     """a map file (TOML), or the name of a map"""
@@ -213,16 +213,16 @@ class Checked:
     map: str = "small"
     """small, three, standard, or a map file"""
     players: tuple[str, ...] = ("random", "dumbbot", "hold")
-    """who plays: bots, checkpoints or run folders; policies play their likeliest orders"""
+    """players: bots, checkpoints or run folders; policies play their likeliest orders"""
     pairs: Annotated[int, Meta(ge=1, le=10**6)] = 400
     """pairs of games"""
 
 
 @dataclass(kw_only=True)
 class CheckReward(TeamFlags, GameFlags, Checked):
-    """Play pairs of games that differ in the policy of one power, and tell by the rewards whether
-    these are non-learnable, isolated, competitive, collaborative or a social dilemma. Games can
-    contradict a scheme but never prove it.
+    """Play pairs of games that differ in the policy of one power, and print the scheme of the
+    reward: non-learnable, isolated, competitive, collaborative or a social dilemma. Games can rule
+    out a scheme but never prove it.
 
     examples:
       check-reward --reward sum_of_squares
@@ -238,8 +238,8 @@ class CheckReward(TeamFlags, GameFlags, Checked):
 @dataclass
 class ImportGame:
     """Read a webDiplomacy site's history.json or blocks of order texts by power and phase; replay
-    them under our rules; report their contents and any differences. Saved games are taken as they
-    are. `replay` and `play --resume` read the same files.
+    them by our rules; print their contents and any differences. Saved games are taken as they are.
+    `replay` and `play --resume` read the same files.
 
     examples:
       import-game history.json --output game.jsonl
@@ -259,7 +259,7 @@ class ImportGame:
 @dataclass
 class ImportMap:
     """Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (.json, diplicity) and write it
-    as a map file. Anything that cannot be played is refused, with its place.
+    as a map file. A rule that the engine lacks is an error, with its line.
 
     examples:
       import-map modern.map
@@ -282,13 +282,13 @@ class LlmPrompt:
     """
 
     power: str
-    """the power that is asked"""
+    """the power whose prompt is printed"""
     map: str = "standard"
     """small, three, standard, or the path of a map file"""
     position: str | None = None
     """a line as Game.to_position writes it; None: the opening"""
     prompt: Literal["list", "windows", "counts", "board", "minimal"] | None = None
-    """its form; None: the player's, or else windows"""
+    """form of the prompt; None: the player's, or else windows"""
     player: str | None = None
     """a language model (llm:...) whose settings to use; a local one's tokens are counted exactly"""
     max_years: Years | None = None
@@ -325,9 +325,9 @@ class Replay:
     ] = None
     """colors of a picture; a page has both; None: light"""
     map: str | None = None
-    """map of the games; None: the one they name"""
+    """map of the games; None: the map that they name"""
     review: Annotated[str | None, OnlyIf("it is for a page, --output FILE.html", _is_page)] = None
-    """who judges the games, as `review --player` does; the page shows the review"""
+    """judge of the games, as in `review --player`; the page shows the review"""
 
 
 @dataclass(kw_only=True)
@@ -343,10 +343,10 @@ class Review:
     file: Positional[str]
     """saved games, or games from elsewhere that `import-game` reads"""
     power: tuple[str, ...] = ()
-    """whose decisions are reviewed; none: everybody's"""
+    """powers whose decisions are reviewed; none: all"""
     player: tuple[str, ...] = ()
-    """who judge: trained policies, fast:POLICY or lookahead; none: on standard three of which one
-    has learned from people, else the map's best policy from self-play, or lookahead"""
+    """judges: trained policies, fast:POLICY or lookahead; none: on standard three policies, one of
+    which has learned from people, else the map's best policy from self-play, or lookahead"""
     output: Annotated[str | None, arg(aliases=["-o"])] = None
     """page to write (.html)"""
     json: str | None = None
@@ -358,7 +358,7 @@ class Review:
 @dataclass(kw_only=True)
 class SeatFlags(PlayerFlags):
     player: str | None = None
-    """who gives the orders: a bot, checkpoint or run folder"""
+    """player that gives the orders: a bot, checkpoint or run folder"""
     map: str | None = None
     """map of the game; None: standard"""
     seed: Natural | None = None
@@ -388,7 +388,7 @@ class ServerFlags:
     """encrypt the connection (TLS)"""
     ca: Annotated[str | None, OnlyIf("it needs --ssl", lambda flags: flags.ssl)] = None
     """with --ssl: certificates (.pem) to trust, such as the server's own if it is self-signed;
-    None: those that the system trusts"""
+    None: the system's certificates"""
 
 
 @dataclass(kw_only=True)
@@ -396,13 +396,13 @@ class ServerSeat:
     game_id: Annotated[str | None, _HAS_SEAT] = None
     """the game"""
     power: tuple[str, ...] = ()
-    """the power to play, or several; any: a free one, or whichever the server assigns; all-dummies:
-    all that nobody plays, in all games of the server"""
+    """the power to play, or several; any: a free power, or the one that the server assigns;
+    all-dummies: all powers that nobody plays, in all games of the server"""
     registration_password_file: Annotated[str | None, _HAS_SEAT] = None
     """file with the game's password"""
     vote_draw: Annotated[Literal["never", "always"] | Year, _HAS_SEAT] = "never"
-    """how to vote on a draw in each phase: never, always, or a year, for one from that year on,
-    unless the power is close to winning"""
+    """draw votes in each phase: never, always, or from a year on, unless the power is close to
+    winning"""
     talk: Annotated[
         Annotated[int, Meta(ge=1, le=10**5)] | None,
         _HAS_SEAT,
@@ -435,14 +435,14 @@ class SiteFlags:
     key_file: str | None = None
     """file with the user's key"""
     vote_draw: Literal["never", "always"] = "never"
-    """how to vote on a draw in each phase"""
+    """draw votes in each phase"""
 
 
 @dataclass(kw_only=True)
 class Webdip(SeatFlags, SiteFlags):
-    """Play on a webDiplomacy site with the API of September 2026. Whatever is not given is taken
-    from the environment: WEBDIP_URL, WEBDIP_API_KEY, WEBDIP_GAME_ID, WEBDIP_COUNTRY_ID,
-    WEBDIP_SEED, WEBDIP_END_YEAR. The key can only come from there or from a file.
+    """Play on a webDiplomacy site with the API of September 2026. Environment variables replace
+    missing arguments: WEBDIP_URL, WEBDIP_API_KEY, WEBDIP_GAME_ID, WEBDIP_COUNTRY_ID, WEBDIP_SEED,
+    WEBDIP_END_YEAR. The key is read from there or from a file only.
 
     example:
       connect webdip https://example.org --game-id 5 --player dumbbot
@@ -451,9 +451,9 @@ class Webdip(SeatFlags, SiteFlags):
 
 @dataclass
 class Make:
-    """Take policies of all ages from training runs, add the bots, and rate them all in one
+    """Take policies from all stages of training runs, add the bots, and rate them all in one
     tournament. Without --runs, the runs of configs/population/runs.toml are trained first, one
-    after the other; those already finished are not trained again.
+    after the other; finished runs are not trained again.
 
     examples:
       population make --map small
@@ -467,12 +467,12 @@ class Make:
     recipe: Annotated[str | None, _NOT_TRAINED] = None
     """another file of runs to train"""
     decisions: Annotated[Annotated[int, Meta(ge=100, le=10**12)] | None, _NOT_TRAINED] = None
-    """learner decisions of a run of share 1; None: from the file of runs"""
+    """learner decisions of a run with share 1; None: from the file of runs"""
     runs_folder: Annotated[str, _NOT_TRAINED] = "runs"
-    """where runs are trained and looked for"""
+    """folder in which runs are trained and searched"""
     output: str | None = None
-    """folder of the population; one that is already there is replaced at the end (default without
-    --runs: runs/population/MAP)"""
+    """folder of the population; an existing population there is replaced at the end (default
+    without --runs: runs/population/MAP)"""
     copies: Annotated[int, Meta(ge=1, le=1000)] | None = None
     """policies to take from each run, evenly spaced over its training; None: from the file of
     runs, else 5"""
@@ -480,7 +480,7 @@ class Make:
     """games of the tournament; None: small 20,000, three 10,000, standard 10,000, others
     3,000"""
     seed: Annotated[int, Meta(ge=1, le=2**62)] = 1
-    """of the tournament"""
+    """seed of the tournament"""
     threads: Threads | None = None
     """threads of games and networks; None: one per processor"""
 
@@ -547,7 +547,7 @@ class Add:
     population: str | None = None
     """folder of the population; None: the base population of the run's map"""
     games: Count | None = None
-    """games that rate it; None: small 2,000, three 1,500, others 700"""
+    """games by which the policy is rated; None: small 2,000, three 1,500, others 700"""
     seed: Natural = 1
     """of seats and games"""
     threads: Threads | None = None
@@ -556,8 +556,8 @@ class Add:
 
 @dataclass
 class Show:
-    """Write a page with the ladder of a population, who ends above whom, and how every member was
-    trained.
+    """Write a page with the ladder of a population, its cross table, and the training of every
+    member.
 
     examples:
       population show --map small
@@ -581,11 +581,11 @@ class Begin:
     """small, three, standard, or the path of a map file; None: the first checkpoint's; without
     one, standard"""
     against: tuple[str, ...] = ()
-    """who plays the other powers: bots, checkpoints or run folders; several take turns in the order
-    of the powers; with --press also those that talk, such as nash+dumbbot; `population` draws
-    members of the map's population and reveals them when the game is over; `mixed` seats a
-    different policy of the map for each power; none: on a new page mixed, otherwise dumbbot;
-    with --press, behind nash+"""
+    """players of the other powers: bots, checkpoints or run folders; several take turns in the
+    order of the powers; with --press also negotiators, such as nash+dumbbot; `population` draws
+    members of the map's population and shows their names when the game is over; `mixed` seats a
+    different policy of the map for each power; none: on a new page mixed, otherwise dumbbot, with
+    --press behind nash+"""
     power: Annotated[
         str | None, OnlyIf("with --watch you play no power", lambda flags: not flags.watch)
     ] = None
@@ -593,7 +593,7 @@ class Begin:
     text: bool = False
     """play in the terminal instead of a page"""
     resume: str | None = None
-    """continue a saved game, or one that `import-game` reads; games saved by `play` keep their
+    """continue a saved game, or a file that `import-game` reads; games saved by `play` keep their
     links"""
     guest: Annotated[tuple[str, ...], _NEEDS_PAGE] = ()
     """powers for somebody else, each with a link of its own"""
@@ -603,8 +603,8 @@ class Begin:
 
 @dataclass(kw_only=True)
 class Play(PlayerFlags, TeamFlags, Begin):
-    """Play a game on a page of your own machine: it prints a link for you, one for each guest and
-    one for watching. The game is saved after every step.
+    """Play a game on a page of your own machine. The command prints a link for you, one for each
+    guest and one for watching. The game is saved after every step.
 
     examples:
       play --map small --against small-pure-2
@@ -623,7 +623,7 @@ class Play(PlayerFlags, TeamFlags, Begin):
         str | None,
         OnlyIf("it needs --resume FILE, the game whose phase it is", lambda flags: flags.resume),
     ] = None
-    """with --resume: begin another game from this phase of one in the file, such as F1901M"""
+    """with --resume: begin another game from this phase of a game in the file, such as F1901M"""
     game: Annotated[
         GameNumber | None,
         OnlyIf("it needs --phase, from which another game begins", lambda flags: flags.phase),
@@ -632,9 +632,9 @@ class Play(PlayerFlags, TeamFlags, Begin):
     seed: Natural | None = None
     """seed of the players' random choices; None: a new one each time"""
     save: str | None = None
-    """where to save the game; None: a file in runs/play"""
+    """file of the game; None: a file in runs/play"""
     hint: str | None = None
-    """checkpoint that gives hints; None: the first one that plays"""
+    """policy that gives hints; None: the first policy that plays"""
     explain: Annotated[bool, OnlyIf("it needs --text", lambda flags: flags.text)] = False
     """with --text: show the hint at every turn"""
     press: Literal["mutual", "offers"] | None = None
@@ -643,7 +643,7 @@ class Play(PlayerFlags, TeamFlags, Begin):
     press_rounds: Annotated[Rounds | None, _NEEDS_PRESS] = None
     """rounds of offers in a movement phase, 1 to 4; None: 4"""
     open_press: Annotated[bool, _NEEDS_PRESS] = False
-    """everybody sees who is at peace with whom, not only their own deals"""
+    """all powers see which powers are at peace with each other, not only their own deals"""
     binding: Annotated[Literal["yes", "no"] | None, _NEEDS_PRESS] = None
     """no: deals may be broken; None: yes"""
     host: Annotated[str, _NEEDS_PAGE] = "127.0.0.1"

@@ -51,7 +51,7 @@ def rules_of(arguments: Any, game: Map | GameRules) -> GameRules:
 
 
 def rule_changes(arguments: Any) -> dict[str, Any]:
-    """Return what flags that are off their default say of a game's rules, as GameRules.of does."""
+    """Return the changes of a game's rules by flags that differ from their defaults."""
     names, flags = ("teams", "team_victory", *OPTIONS), fields(arguments)
     values = {flag.name: getattr(arguments, flag.name) for flag in flags if flag.name in names}
     changes = {f.name: values[f.name] for f in flags if values.get(f.name, f.default) != f.default}
@@ -161,7 +161,7 @@ def run_match(
 
 
 def by_name(counts: Iterable[tuple[str, dict]]) -> dict[str, dict]:
-    """Return what was counted of each player; of two of one name, the second is `NAME (2)`."""
+    """Return the counts of each player; of two with the same name, the second is `NAME (2)`."""
     names, of_player = zip(*counts)
     return dict(zip(numbered(dict(enumerate(names))).values(), of_player))
 

@@ -1,4 +1,4 @@
-"""Whom one can play against in the command `play`: what there is, and how it is loaded."""
+"""The opponents of the command `play`: their list, and how they are loaded."""
 
 import glob
 import os
@@ -60,16 +60,16 @@ def rated(map_name: str) -> list[str]:
 
 
 def mixed(map_name: str, talk: bool) -> list[str]:
-    """Return the players of a mixed table: the bundled policies, those that win most first.
+    """Return the players of a mixed table: the bundled policies, best first.
 
-    Where powers talk, a negotiator speaks for each.
+    With `talk` each has a negotiator.
     """
     policies = files.policies_of(map_name) if find_spec("torch") else []
     return [f"nash+{name}" if talk else name for name in policies]
 
 
 def offered(map_name: str, talk: bool) -> dict[str, str]:
-    """Return the players that may be chosen on the page, each with what it is.
+    """Return the players that the page offers, each with its description.
 
     The bundled policies come first, best first, then the newest of the user's own runs of the map.
     """
@@ -90,7 +90,7 @@ def offered(map_name: str, talk: bool) -> dict[str, str]:
     return descriptions | {name: _BOTS.get(name, "a bot") for name in bots}
 
 
-# Bots -> what they are for who plays; the variants of dumbbot go without.
+# Bots -> their descriptions on the page; the variants of dumbbot have none.
 _BOTS = {
     "random": "any legal order",
     "hold": "never moves",
@@ -112,9 +112,9 @@ def _described(policy: str) -> str:
 
 
 def rank(file: Path) -> str:
-    """Return where the rated games that are over put whoever plays, with that of a file the last.
+    """Return the rank of a person by their finished rated games, the last of which is in `file`.
 
-    Those of its folder on the same map against the same population count.
+    The games of its folder on the same map against the same population count.
     """
     games = games_in(file.parent)
     drawn = {one: _drawn_folder(game) for one, game in games.items() if _is_rated(game)}
@@ -165,7 +165,7 @@ def load(arguments: Play, name: str, game: Game, seed: int) -> Player:
 
 
 def drawn(record: PlayRecord, game_map: Map) -> dict[str, str]:
-    """Return who the opponents of a record are that are drawn from a population."""
+    """Return the members behind the opponents of a record that are drawn from a population."""
     names = filter(is_drawn, record.opponents)
     return {name: member_of(name, game_map, record.seed)[1].name for name in names}
 
@@ -182,8 +182,8 @@ def member_of(name: str, game_map: Map, seed: int) -> tuple[Population, Populati
 
 
 def rehearse(trial: Game, name: str, player: Player) -> None:
-    """Let a player order and explain once: what fails does so before the game begins, and what must
-    be compiled is."""
+    """Let a player order and explain once, so that errors appear and kernels compile before the
+    game."""
     try:
         if trial.table is not None:
             players_talk(trial, dict.fromkeys(trial.powers, player), 0)

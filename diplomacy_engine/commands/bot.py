@@ -51,7 +51,7 @@ class Host:
             begin_games(self.games, [self.player], np.array(new))
 
     def set_up(self, game_map: Map, positions: list[Position], max_years: int) -> Decisions:
-        """Set up positions, and return what all powers have to decide there."""
+        """Set up positions, and return the decisions of all powers there."""
         rows = [position.game for position in positions]
         games = self.make_games(game_map, rows, max_years)
         lines.load_positions(games, positions, self.seed)
@@ -98,7 +98,7 @@ class Host:
     def messages(
         self, positions: list[Position], decisions: Decisions, terms: Talking
     ) -> list[list[Message]]:
-        """Return what the powers of each position say."""
+        """Return the messages of the powers of each position."""
         games, boards, player = self.games, Boards(self.games), self.player
         own, power_number = lines.asked_of(games, positions, decisions), games.map.power_number
         if not isinstance(player, negotiation.Negotiator) or not own.count:

@@ -1,4 +1,4 @@
-"""`check-map`: says what is wrong with a map file."""
+"""`check-map`: lists the mistakes of a map file."""
 
 from .._progress import fail
 from ..rules.map import MapError, load_map

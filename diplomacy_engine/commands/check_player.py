@@ -1,4 +1,4 @@
-"""`check-player`: whether a player keeps what matches rely on, and how fast it is."""
+"""`check-player`: whether a player keeps the rules that matches rely on, and its speed."""
 
 import time
 

@@ -14,27 +14,27 @@ from ..flags import parse as read_flags
 from . import _flags
 
 NAME = "diplomacy-engine"  # of the command that an installation has
-# Command -> the class of its flags, and what it does.
+# Command -> the class of its flags, and a line about it.
 COMMANDS = {
     "policies": ("Policies", "list the trained policies that are included"),
     "play": ("Play", "play against bots and policies, on a local page or in the terminal"),
     "evaluate": ("Evaluate", "play a player as every power against copies of another"),
     "tournament": ("Tournament", "rate players in games that they play together"),
     "population rank": ("Rank", "rank a player among many frozen policies"),
-    "population show": ("Show", "show such a population as a page"),
+    "population show": ("Show", "show a population as a page"),
     "population make": ("Make", "make a population of training runs"),
     "population add": ("Add", "add a run's policy to a population"),
     "replay": ("Replay", "show saved games as a page, a picture or text"),
-    "review": ("Review", "find the worst decisions of games, and what was better"),
+    "review": ("Review", "find the worst decisions of games, and better orders"),
     "import-game": ("ImportGame", "turn a game played elsewhere into a saved game"),
-    "connect diplomacy": ("Diplomacy", "seat a player on a server of that package"),
+    "connect diplomacy": ("Diplomacy", "seat a player on a server of the diplomacy package"),
     "connect webdip": ("Webdip", "seat a player on a webDiplomacy site"),
-    "bot": ("Bot", "be a player for another program, by lines of text"),
-    "check-player": ("CheckPlayer", "tell what is wrong with a player, or how fast it is"),
-    "check-map": ("CheckMap", "list everything that is wrong with a map file"),
+    "bot": ("Bot", "play for another program, by lines of text"),
+    "check-player": ("CheckPlayer", "list the mistakes of a player, or measure its speed"),
+    "check-map": ("CheckMap", "list the mistakes of a map file"),
     "import-map": ("ImportMap", "convert the map of another program to a map file"),
-    "check-reward": ("CheckReward", "tell whether a reward makes powers rivals"),
-    "llm-prompt": ("LlmPrompt", "print what a language model is shown"),
+    "check-reward": ("CheckReward", "find out whether a reward makes powers rivals"),
+    "llm-prompt": ("LlmPrompt", "print the prompt of a language model"),
 }
 _ABOUT = """\
 Tools for Diplomacy. A PLAYER is a bot (dumbbot, random, ...), a run folder or checkpoint, one of
@@ -54,7 +54,7 @@ commands ({name} COMMAND --help says more):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the exit code: 0, 2 for bad input, 130 interrupted, 141 nobody reads the output."""
+    """Return the exit code: 0, 2 for bad input, 130 interrupted, 141 if the output is closed."""
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
         with ended_by_reader():

@@ -147,7 +147,7 @@ def _play(
     carries_talk: bool = False,
 ) -> int:
     if not arguments.player:
-        raise UserError("give --player, who orders, such as dumbbot")
+        raise UserError("give a player for the orders, such as --player dumbbot")
     spec = parse_player(arguments.player)
     check_voice(spec)
     if isinstance(spec, VoiceSpec) and not carries_talk:

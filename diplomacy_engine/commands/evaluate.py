@@ -68,7 +68,7 @@ def _print_figures(
     console: Console, columns: dict[str, dict], intervals: bool, par: Mapping[str, dict]
 ) -> None:
     """Print FIGURES, without those that say the same as another by rule; below one its par."""
-    same = {"elimination"}  # what survival leaves
+    same = {"elimination"}  # 1 - survival
     if _console.no_draws(columns.values()):
         same |= {"solo", "most_centers"}
     rows = []

@@ -91,7 +91,7 @@ def _print_links(server: PlayServer) -> None:
 
 
 def _print_end(session: PlaySession) -> None:
-    """Print who the members of a population were, once the game is over, and one's rank."""
+    """Print the names of drawn members once the game is over, and the person's rank."""
     for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
         if seat.player in session.drawn:
             drawn = seat.player, session.game.map, session.record.seed
@@ -149,7 +149,7 @@ def _resumed(flags: Play) -> tuple[Game, PlayRecord]:
     if saved is not None:
         fixed |= {name: v for name, v in changes.items() if v != getattr(game.rules, name)}
         by_seed = not flags.against and any(map(_opponents.is_drawn, saved.opponents))
-        if by_seed and flags.seed not in (None, saved.seed):  # it draws who they are
+        if by_seed and flags.seed not in (None, saved.seed):  # the seed draws the members
             fixed["seed"] = flags.seed
     for name in fixed:
         flag = f"--{name.replace('_', '-')}"
@@ -186,7 +186,7 @@ def _new_record(flags: Play, game: Game) -> PlayRecord:
 
 
 def _continued(flags: Play, game: Game, saved: PlayRecord) -> PlayRecord:
-    """Return the record of a file with what flags change: players, seats, hints, the seed."""
+    """Return the record of a file with the changes of flags: players, seats, hints, the seed."""
     others = flags.against and drawn_names(flags.against, len(game.powers))
     others = others if others != saved.opponents else None  # the same players stay where they sit
     seed = saved.seed if flags.seed is None else flags.seed
@@ -202,8 +202,8 @@ def _continued(flags: Play, game: Game, saved: PlayRecord) -> PlayRecord:
 
 
 def _seats(flags: Play, game: Game, record: PlayRecord) -> dict[str, Seat] | None:
-    """Return who plays what: people by the flags, else as they sit in the record, and its opponents
-    in turn; None if the host shall choose."""
+    """Return each power's seat: people by the flags, else as in the record, and the record's
+    opponents in turn; None if the host chooses on the page."""
     people = {power: seat for power, seat in (record.seats or {}).items() if seat.kind != PLAYER}
     seats = {} if flags.watch or flags.power or flags.guest else dict(people)
     names = filter(None, (*flags.guest, flags.power))

@@ -1,4 +1,4 @@
-"""`python -m diplomacy_engine review`: which decisions of games cost most, and what was better."""
+"""`python -m diplomacy_engine review`: the worst decisions of games, and better orders."""
 
 import shlex
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`python -m diplomacy_engine tournament`: ratings, who ends ahead of whom, results per power."""
+"""`python -m diplomacy_engine tournament`: ratings, a cross table, results per power."""
 
 from collections.abc import Iterator, Sequence
 
@@ -68,7 +68,7 @@ def print_tournament(console: Console, result: dict) -> None:
     numbers = [str(number) for number in range(1, len(players) + 1)]
     for title, figure in (("ends above", "above"), ("solos", "solos")):
         if figure == "solos" and not solos and len(powers) == 2:
-            continue  # who ends above the other has the solo
+            continue  # the one above the other has the solo
         rows = [
             (labels[name], ["" if p == name else _cell(row[p], figure) for p in players])
             for name, row in result["cross_table"].items()
