@@ -1,4 +1,4 @@
-"""The offers of one phase of self-play: who could offer what, who did, and who agreed."""
+"""The offers of one phase of self-play: possible offers, offers made, and answers."""
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, OfferViews, si
 class OfferRound:
     """One round of offers in all games; all powers that are asked talk at once.
 
-    Each is asked once, for what it offers and what it would agree to, so its board is encoded once.
-    `able` (E, P) says who can talk; `talk` is the talk of OfferViews of every seat, (E, P, ...).
+    Each power is asked once for its offer and its answers to all possible offers, so its board is
+    encoded once. `able` (E, P): powers that can talk; `talk`: the talk of OfferViews of every seat,
+    (E, P, ...).
     """
 
     def __init__(self, press: Press, decisions: Decisions, able: np.ndarray):
@@ -26,12 +27,12 @@ class OfferRound:
         talk = silence(OfferViews, able.size, games.num_powers).items()
         self.talk = {name: array.reshape(*able.shape, *array.shape[1:]) for name, array in talk}
         self.talk["peace"], self.talk["dealt"] = press.deals.peace, press.deals.dealt
-        # By receiver and sender: what would be agreed to, and how likely that answer was.
+        # By receiver and sender: offers that would be accepted, and the answers' log-probabilities.
         self.agreed = np.zeros(self.possible.able.shape, bool)
         self.answer_logprob = np.zeros(self.agreed.shape, np.float32)
 
     def question(self, game: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return what powers (n,) of games (n,) can offer each other one, and its places.
+        """Return the possible offers of powers (n,) of games (n,) to each other power, with places.
 
         Then the templates that each other one can offer them, or NONE, and their places.
         """
@@ -51,7 +52,7 @@ class OfferRound:
         agreed: np.ndarray,
         answer_logprob: np.ndarray,
     ) -> None:
-        """Keep what powers (n,) of games (n,) have said.
+        """Keep the talk of powers (n,) of games (n,).
 
         `choice` (n,) is power * SLOTS + slot of what is offered, or NONE; `agreed` (n, P, SLOTS)
         what they would agree to.
@@ -62,7 +63,7 @@ class OfferRound:
         self.answer_logprob[self.row[game], power] = answer_logprob
 
     def settle(self) -> None:
-        """Make the deals of what was offered and agreed to; who was not asked agrees to nothing."""
+        """Make deals of the accepted offers; powers that were not asked accept nothing."""
         talk = self.talk
         game, sender = np.nonzero(talk["choice"] != NONE)
         receiver, slot = np.divmod(talk["choice"][game, sender].astype(np.int64), SLOTS)

@@ -1,4 +1,4 @@
-"""What the learner wishes or offers, and which deals are made: the curves `press/*` of a run."""
+"""Counts of the learner's wishes or offers, and of deals: the curves `press/*` of a run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
 
 class WishCounts:
     REBUILT = ("powers",)
-    label = "wishes"  # what the learner's part is called
+    label = "wishes"  # name of the learner's curve
 
     def __init__(self, powers: Sequence[str]):
         self.powers = list(powers)

@@ -1,4 +1,4 @@
-"""Teams in training: who plays which powers, and what counts for a power that is out."""
+"""Teams in training: the seats of learner and partners, and rewards of eliminated powers."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -18,17 +18,17 @@ class TeamArgs(ppo.Args):
     """Settings: those of ppo_selfplay_diplomacy.py, and those of teams."""
 
     teams: str = ""
-    """powers that win and lose together: ENGLAND+ITALY, or more teams with commas between"""
+    """powers that win and lose together: ENGLAND+ITALY, or several teams separated by commas"""
     team_victory: Annotated[int, Meta(ge=0, le=10_000)] = 0
-    """centers with which a team wins after a fall, if no other has as many; 0: no team wins so"""
+    """centers a team needs to win after a fall, if no other team has as many; 0: no such victory"""
     learner_powers: tuple[str, ...] = ()
     """powers that the learner plays in every game, instead of seats that are drawn"""
     partners: Literal["self", "pool"] = "self"
-    """with --teams, who plays the learner's partners: itself, or a copy or bot of the pool"""
+    """with --teams: player of the learner's partners: the learner, or a copy or bot of the pool"""
 
 
 class TeamRun(Run):
-    """A run of teams: what becomes of a team counts for its powers that are out, too.
+    """A run of teams: later rewards of a team count for its eliminated powers, too.
 
     Otherwise no sacrifice could be learned.
     """
@@ -40,9 +40,9 @@ class TeamRun(Run):
     def seat(self, rows: np.ndarray) -> None:
         """Seat learner and opponents in the new games `rows`.
 
-        A side is a power, or a team of powers. As in plain self-play, but the learner's sides are
-        among those of `learner_powers`, if there are any, and with `partners` of the pool it has
-        one power of its team, the pool the others.
+        A side is a power, or a team of powers. As in plain self-play, but `learner_powers` limits
+        the learner's sides, and with `partners` of the pool the learner has one power of its team
+        and the pool the others.
         """
         args, rng, side = self.args, self.rng, self.game_map.teams.of_power  # (P,)
         by_side = len(rows), int(side.max()) + 1

@@ -4,8 +4,8 @@
     python -m diplomacy_learners.anchored --map standard --anchor standard-human --anchor-coef 0.01
 
 The learner is that of ppo_selfplay_diplomacy.py, whose flags follow. Each decision costs
-`anchor_coef` times how much more probable its orders are to the learner than to the anchor, so
-that it maximizes reward less the KL divergence from the anchor (Jacob et al. 2022, Bakhtin et al.
+`anchor_coef` times the log-ratio of its orders' probabilities under learner and anchor, so that the
+learner maximizes reward less the KL divergence from the anchor (Jacob et al. 2022, Bakhtin et al.
 2022).
 """
 
@@ -38,7 +38,7 @@ class Args(ppo.Args):
     anchor: str = "standard-human"
     """policy to stay close to: a name, a checkpoint or a run folder"""
     anchor_coef: ppo.Weight = 0.002
-    """reward that a decision loses for each nat that its orders are more probable than there"""
+    """weight of the KL penalty: reward subtracted for each nat of log-ratio to the anchor"""
 
 
 class AnchoredRun(ppo.Run):

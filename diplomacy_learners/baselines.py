@@ -55,12 +55,12 @@ class Args(TeamArgs):
     """independent: a network per power; central: a critic that sees the orders of all its powers;
     counterfactual: credit relative to other orders; self_play: as ppo_selfplay_diplomacy.py"""
     alternatives: ppo.Count = 4
-    """counterfactual: other orders that are tried for each decision of a movement phase"""
+    """counterfactual: other orders to try for each decision of a movement phase"""
     board: Annotated[int, Meta(ge=0, le=1024)] = 0
-    """numbers that each power of a team writes for the others of its team to see; 0: none"""
+    """numbers that each power of a team writes for its teammates; 0: none"""
     freeze_score: ppo.Share | None = None
-    """stages: freeze the learner sooner, once it scores this (win 1, draw 0.5) against the newest
-    copy; with --pool-size 1 only that copy is met"""
+    """stages: freeze the learner as soon as it has this score (win 1, draw 0.5) against the newest
+    copy; with --pool-size 1 this copy is the only opponent"""
 
 
 class Part(NamedTuple):
@@ -152,12 +152,12 @@ class Extended(Agent):
     """The script's network with more layers."""
 
     def load_state_dict(self, saved: dict, *how, **options):
-        """Take weights; what plain self-play has not learned stays as it is new (--start-from)."""
+        """Load weights; parts that plain self-play lacks stay as initialized (--start-from)."""
         return super().load_state_dict(self.state_dict() | saved, *how, **options)
 
 
 class Broadcasting(Extended):
-    """Each power of a team writes `size` numbers, and sees the mean of what its mates write.
+    """Each power of a team writes `size` numbers, and reads the mean of its teammates' numbers.
 
     That is a step of CommNet (Sukhbaatar et al. 2016) at a node of Arena's social tree. One pass
     writes and reads, so that the loss of who reads reaches who writes. Mates are those powers of
@@ -180,7 +180,8 @@ class Broadcasting(Extended):
         return views._replace(board=np.concatenate([views.board, team], 2))
 
     def encode(self, boards: Boards) -> Codes:
-        """Return codes as the script's; to those of who decides is added what its mates write."""
+        """Return the script's codes; the teammates' numbers are added to the deciding powers'
+        views."""
         codes = super().encode(boards)
         team = boards.views.board[:, : boards.num_powers, NUM_BOARD_FEATURES]  # (G, P)
         mates = (team[:, :, None] == team[:, None]) & (team[:, None] > 0)
@@ -193,7 +194,7 @@ class Broadcasting(Extended):
 
 
 class Central(Extended):
-    """A critic that also sees what the learner's other powers order in the same phase.
+    """A critic that also sees the orders of the learner's other powers in the same phase.
 
     Given the board the others' orders do not depend on one's own, so the baseline stays unbiased
     (Lowe et al. 2017). Who is `alone`, as a player, and `get_value` see no orders of others.
@@ -235,7 +236,7 @@ class Central(Extended):
         return (self.critic(codes.view) + of_mates).squeeze(-1)
 
     def mates_orders(self, codes: Codes, orders: Orders, board: np.ndarray) -> torch.Tensor:
-        """Return the sum (D, H) of the codes of what the others order on each one's board."""
+        """Return the sum (D, H) of the codes of the other powers' orders on each board."""
         tables = self.order_tables(codes, orders)
         order_codes = ops.sum_rows(orders.given_provinces, tables.provinces)
         order_codes = F.relu(order_codes + ops.sum_rows(orders.given_kinds, tables.kinds))  # (S, H)
@@ -322,9 +323,9 @@ class LearnerCritic(Critic):
 
 
 class Counterfactual:
-    """The mean of what other draws would have brought, in the place of a decision's value.
+    """The baseline of a decision: the mean value after other samples of the policy.
 
-    `alternatives` draws of the policy are adjudicated against what the others really ordered, and
+    `alternatives` samples of the policy are adjudicated against the other powers' orders, and
     played to the power's next decision. A retreat or a winter is valued by the critic.
     """
 

@@ -1,11 +1,11 @@
-"""Search teaches: a policy learns to give by itself the orders that a search with it finds.
+"""Distillation: a policy learns to give the orders of a search without searching.
 
     python -m diplomacy_learners.distill --policy runs/reference/standard__pure__2
     python -m diplomacy_learners.distill --policy ... --against dumbbot --spread 0.05
     python -m diplomacy_engine evaluate --player runs/standard__distill__1__.../checkpoint.pt
 
-Expert iteration (Anthony et al. 2020; docs/search.md). In each round a search plays many games, and
-the policy learns to give the orders that were chosen; its values learn to stay as they were.
+Expert iteration (Anthony et al. 2020; docs/search.md). In each round a search plays many games. The
+policy learns the orders that the search chose; a loss keeps its values unchanged.
 """
 
 import os
@@ -48,17 +48,17 @@ class Args:
     search: str = "fast"
     """kind of search, with options as in "fast(profiles=28)" if there are any"""
     against: tuple[str, ...] = ()
-    """players, one drawn a game, of all powers but one ("self": the policy without a search);
+    """players of all powers but one, one drawn for each game ("self": the policy without a search);
     default: the search plays all powers"""
     spread: Weight = 0.0
-    """softer teaching: where the search is sure, all candidates are taught with weights
-    policy * exp(value / SPREAD); 0: only the orders that were played"""
+    """soft targets: where the search is sure, the policy learns all candidates with weights policy
+    * exp(value / SPREAD); 0: only the orders that were played"""
     rounds: Count = 4
-    """times that games are played and the policy learns"""
+    """rounds of games and learning"""
     games: Count = 64
     """games of one round, all played at once"""
     max_years: tuple[Count, ...] = (20,)
-    """game years after which such a game ends; several: each for its share of the games"""
+    """game years after which a game ends; several: each for an equal share of the games"""
     epochs: Count = 2
     """passes over a round's decisions"""
     batch_size: Count = 1024
@@ -85,8 +85,8 @@ class Lesson(NamedTuple):
     """Decisions to learn from; one for which several orders are taught has several rows."""
 
     experience: Experience
-    share: np.ndarray  # (n,) float32, what a row counts of its decision
-    value: np.ndarray  # (n,) float32, what the policy said before
+    share: np.ndarray  # (n,) float32, a row's weight in its decision
+    value: np.ndarray  # (n,) float32, the policy's value before learning
 
     take, join = take_rows, staticmethod(join_rows)
 
@@ -99,11 +99,11 @@ def play(
     others: list[Player],
     rng: np.random.Generator,
 ) -> Lesson:
-    """Play games to their end; return what they teach `policy`.
+    """Play games to their end; return decisions for `policy` to learn.
 
-    It is taught what `player` orders, of what it may choose itself, in each game for one power,
-    while one of `others`, drawn by `rng`, plays all other powers; for all powers if there are no
-    others.
+    The targets are the orders of `player` among those that the policy may choose. `player` plays
+    one power of each game and one of `others`, drawn by `rng`, all other powers; without others it
+    plays all powers.
     """
     seat = np.arange(games.num_games) % games.num_powers
     rival = rng.integers(max(1, len(others)), size=games.num_games)
@@ -240,7 +240,7 @@ def run(args: Args) -> int:
             raise UserError(f"--search {args.search!r:.60} is not a search, such as fast")
         return policy, make_search(search, load), others
 
-    players(agent)  # says what is wrong before a folder is made
+    players(agent)  # errors appear before a folder is made
     load_player(args.eval_bot, game_map=game_map)
     folder = RunFolder.create(args, game_map.name, "distill", __file__)
     print(f"run folder: {folder.path}", flush=True)

@@ -1,13 +1,13 @@
-"""Learn to play as people do, from games that they have played.
+"""Learn to play as people do, by imitation of their games.
 
     python -m diplomacy_learners.imitate GAMES [GAMES ...] --map standard
     python -m diplomacy_learners.imitate --resume runs/standard__imitate__1__...
     python -m diplomacy_engine evaluate --player runs/standard__imitate__1__.../best.pt
 
-GAMES are whatever `import-game` reads, such as saved games of the `diplomacy` package, one a line.
-The network is that of ppo_selfplay_diplomacy.py, and its script plays the checkpoints. It learns
-each unit's order given those of the power's earlier units, and its value the share of the squares
-of all centers with which the power ends. One game in ten, by its id, is held out.
+GAMES are files that `import-game` reads, such as saved games of the `diplomacy` package, one a
+line. The network is that of ppo_selfplay_diplomacy.py, whose script plays the checkpoints. Its
+policy learns each unit's order, given those of the power's earlier units; its value learns the
+power's final share of the squares of all centers. One game in ten, by its id, is held out.
 """
 
 import math
@@ -42,7 +42,7 @@ from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.textgame.imports.games import read_games
 from diplomacy_engine.textgame.saved_game import Ending, read_saved_game
 
-HELD_OUT = 10  # one game in so many measures what was learned
+HELD_OUT = 10  # one game in so many is held out
 MEASURED = 4_000  # most held-out decisions of one evaluation
 STOPPED = 130  # exit status
 
@@ -70,13 +70,13 @@ class Args:
     hidden: ppo.Size = 96
     """width of the network's layers"""
     num_layers: Annotated[int, Meta(ge=0, le=1024)] = 4
-    """rounds of exchange between neighboring provinces"""
+    """layers of message passing between neighboring provinces"""
     eval_interval: ppo.Count = 500
     """minibatches between evaluations on held-out games, each with a checkpoint"""
     patience: ppo.Count = 8
-    """evaluations without a lower held-out loss after which it stops"""
+    """evaluations without a lower held-out loss after which training stops"""
     temperature: Temperature = 0.5
-    """temperature at which the policy plays; at 1, as uncertain as it is, it loses"""
+    """temperature at which the policy plays; at 1 it plays much worse"""
     seed: Annotated[int, Meta(ge=0, le=2**62)] = 1
     """seed of all random numbers"""
     threads: Annotated[int, Meta(ge=1, le=1024)] = 1
@@ -104,7 +104,8 @@ def only(decisions: Decisions, chosen: np.ndarray, free: np.ndarray) -> Decision
 
 
 def read_examples(args: Args, game_map: Map) -> tuple[Examples, Examples, Counter]:
-    """Return the decisions to learn from, those held out, and counts of what there was."""
+    """Return the decisions to learn from, the held-out decisions, and counts of games and
+    orders."""
     parts: tuple[list, list] = [], []
     counts: Counter = Counter()
     for path in args.games:
@@ -134,7 +135,7 @@ def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | No
     parts, seats = [], []
     for phase in phases:
         state = phase["state"]
-        # Else a board that shows what was ordered last, whatever order a file has units in.
+        # Else a board that shows the last orders, in any order of the file's units.
         units = _unit_lists(game.to_state()["units"])
         if game.phase != phase["name"] or units != _unit_lists(state["units"]):
             game = Game.from_state(game.rules, state)
@@ -169,7 +170,7 @@ def final_shares(state: Mapping, game_map: Map, ending: Ending) -> np.ndarray:
 
 
 def experience_of(game: Game, senders: Iterable[str], counts: Counter) -> Experience | None:
-    """Return what `senders` decide with the orders submitted to a game, if anything is known.
+    """Return the decisions of `senders` with the orders submitted to a game, if any is known.
 
     A unit without a legal order, and a build that is not used, has no other order to choose from;
     a decision of which nothing is known is left out.
@@ -349,7 +350,7 @@ def run(args: Args) -> int:
             log.add_scalar(f"imitate/{name}", value, training.step)
         folder.log(training.step, figures)
         content = training.content()
-        if improved:  # first: a run that is resumed from what follows does not do it anew
+        if improved:  # first: a run resumed from the checkpoint below does not repeat it
             atomic_write(folder.path / "best.pt", content)
         folder.save_checkpoint(training.step, content)
         shown = ", ".join(f"{name} {value:.3f}" for name, value in figures.items())

@@ -71,21 +71,21 @@ class Args:
     lora: Annotated[int, Meta(ge=0, le=4096)] = 0
     """rank of the small matrices trained beside the weights (LoRA); 0: train all weights"""
     device: str = "cpu"
-    """where the model computes, as PyTorch names it"""
+    """PyTorch's name of the device of the model"""
     prompt: Literal["minimal", "windows", "list"] = "minimal"
     """form of the prompts"""
     history: Annotated[int, Meta(ge=0, le=20)] = 0
     """past movement phases whose orders the prompts show; minimal ones show none"""
     temperature: Annotated[float, Meta(ge=0.01, le=10)] = 1.0
-    """of the draws; training uses the probabilities at this temperature"""
+    """sampling temperature; training uses the probabilities at this temperature"""
     batch: Annotated[int, Meta(ge=1, le=4096)] = 128
-    """decisions that are written at once"""
+    """decisions generated at once"""
 
     # The games
     map: str = "small"
     """small, three, standard, or the path of a map file of your own"""
     seats: str = "each"
-    """power that the model plays; each: one a step, in turn; all: the model plays all of them"""
+    """power that the model plays; each: one power a step, in turn; all: all powers"""
     opponent: tuple[str, ...] = ("random",)
     """player of all other powers; before it or alone, players of some: FRANCE=dumbbot random"""
     groups: Annotated[int, Meta(ge=1, le=100_000)] = 8
@@ -93,20 +93,20 @@ class Args:
     copies: Annotated[int, Meta(ge=2, le=10_000)] = 16
     """times that each position is played on"""
     years: Annotated[int, Meta(ge=1, le=10_000)] = 1
-    """springs until a copy is scored"""
+    """springs after which a copy is scored"""
     warm_up: Annotated[int, Meta(ge=0, le=10_000)] = 0
-    """most phases of random orders before a position; each has between 0 and this many"""
+    """most phases of random orders before a position; their number is drawn from 0 to this"""
     opening_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    """share of the positions that are the opening, whatever --warm-up is"""
+    """share of the positions that are openings without random phases"""
     score: Literal["centers", "share"] = "centers"
-    """what is rewarded: own centers, or their share of all (1 for a solo)"""
+    """score of a copy: own centers, or their share of all centers (1 for a solo)"""
 
     # Learning
     steps: Annotated[int, Meta(ge=1, le=10**9)] = 60
-    """times that groups are played and learned from"""
+    """updates, each from new groups"""
     credit: Literal["first", "all"] = "all"
-    """decisions of a copy to learn from: the first, which alone is in the group's position, or
-    all of them"""
+    """decisions of a copy to learn from: the first (the only one in the group's position), or
+    all"""
     min_spread: Annotated[float, Meta(ge=0)] = 0.01
     """groups whose scores have a smaller standard deviation are left out"""
     epochs: Annotated[int, Meta(ge=1, le=10**6)] = 2
@@ -116,13 +116,13 @@ class Args:
     learning_rate: Annotated[float, Meta(ge=0)] = 1e-3
     """step size of Adam; a real model wants about 1e-5"""
     clip_low: Annotated[float, Meta(ge=0, le=1)] = 0.2
-    """how far below 1 the ratio of probabilities still counts"""
+    """clipping range of the probability ratio below 1"""
     clip_high: Annotated[float, Meta(ge=0)] = 0.28
-    """how far above 1"""
+    """clipping range above 1"""
     kl_coef: Annotated[float, Meta(ge=0)] = 0.0
-    """weight of the distance (KL) from the model at the start"""
+    """weight of the KL penalty to the initial model"""
     kl_warm_up: Annotated[int, Meta(ge=0)] = 20
-    """steps in which that weight grows from 0"""
+    """steps in which the weight of the KL penalty grows from 0"""
     max_grad_norm: Annotated[float, Meta(ge=0)] = 1.0
     """clipping norm of the gradient"""
 
@@ -249,7 +249,7 @@ def seeds_of(args: Args, step: int) -> list[int]:
 def play_groups(
     args: Args, player: LocalPlayer, opponents: Opponents, game_map: Map, step: int
 ) -> tuple[list[Sample], dict[str, float], Kept]:
-    """Play the groups of a step; return what there is to learn, figures, and what to keep."""
+    """Play the groups of a step; return samples, metrics, and replies and games to save."""
     seed, seed_of_positions = seeds_of(args, step)[:2]
     rows = args.groups * (1 + args.copies)
     games = VectorGame(game_map, rows, seed, threads=args.threads, auto_reset=False)
@@ -365,7 +365,7 @@ def learn(
 
 
 class Run:
-    """A run under way; `kept` is what the last step leaves to be logged."""
+    """A running training; `kept` has the last step's replies and games to log."""
 
     def __init__(self, args: Args, game_map: Map):
         self.args, self.game_map = args, game_map
@@ -469,7 +469,7 @@ def take_weights(model: LanguageModel, saved: dict) -> None:
 def load_checkpoint_player(
     saved: checkpoints.Checkpoint, greedy: bool = False, device: str = "cpu"
 ) -> LocalPlayer:
-    """Return the model of a checkpoint as a player; what the run began with is where it was."""
+    """Return the model of a checkpoint as a player; the run's initial model is in its old place."""
     with checkpoints.fitting(saved.path, __file__):
         args = convert(Args, saved["args"], f"{saved.path}: args")
         model = make_model(replace(args, device=device), saved.map)

@@ -4,8 +4,8 @@
     python -m diplomacy_learners.league --resume runs/small__league__...
 
 The learner is that of ppo_selfplay_diplomacy.py, whose flags follow. From time to time a copy of it
-learns to beat the learner, or the whole pool: AlphaStar's main and league exploiters (Vinyals et
-al. 2019). It then joins the pool, frozen.
+trains against the learner, or against the whole pool (AlphaStar's main and league exploiters,
+Vinyals et al. 2019), and then joins the pool, frozen.
 """
 
 import sys
@@ -33,11 +33,11 @@ class Args(ppo.Args):
     exploiter_interval: ppo.Count = 90_000
     """learner decisions between two exploiters"""
     exploiter_timesteps: ppo.Count = 60_000
-    """decisions from which each exploiter learns; they count apart from --total-timesteps"""
+    """decisions of each exploiter's training, not counted in --total-timesteps"""
 
 
 class League(ppo.OpponentPool):
-    """A pool in which exploiters are, too; what they won is kept by the kind of their opponents."""
+    """A pool that also has exploiters; their win rates are kept by the kind of their opponents."""
 
     def __init__(self, args: Args, game_map: engine.Map):
         super().__init__(args, game_map)
@@ -65,7 +65,8 @@ class LeagueRun(ppo.Run):
         return super().play(clock)
 
     def train_exploiter(self, clock: startup.Clock) -> None:
-        """Let a copy of the learner learn to beat it, or in turn its whole pool, and join that."""
+        """Train a copy of the learner against the learner or, every second time, its whole pool;
+        add the copy to the pool."""
         league, args, ranks, log = self.pool, self.args, self.ranks, NoLog()
         log.clock, log.stop = clock, SimpleNamespace(received=False)
         kind = ("learner", "pool")[league.exploiters % 2]

@@ -1,19 +1,19 @@
-"""Population-based training: runs of ppo_selfplay_diplomacy.py that take over from each other.
+"""Population-based training: runs of ppo_selfplay_diplomacy.py that copy weights and settings.
 
     pip install ".[pbt]"
     python -m diplomacy_learners.population_based --map small --members 8
     python -m diplomacy_learners.population_based --resume runs/small__population__1__1700000000
 
-After Jaderberg et al. 2017; docs/rewards_and_teams.md describes it. Ray Tune decides who takes over
-from whom, varies the settings with `explored`, and runs the members on the cores of this machine or
-of a cluster. What counts is the rating in a base population, not the reward, which a setting may
-change. Nothing in the folder's ray/ is read later.
+After Jaderberg et al. 2017; docs/rewards_and_teams.md describes it. Ray Tune decides which member
+copies which, varies the settings with `explored`, and runs the members on the cores of this machine
+or of a cluster. Members are compared by their rating in a base population, not by their reward,
+since settings may change the reward. Nothing in the folder's ray/ is read later.
 """
 
 import os
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's makers
-os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # what it would print is printed here
+os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # this module prints instead
 os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")  # the run folders have the curves
 
 import json
@@ -45,10 +45,10 @@ from diplomacy_engine.players.policy.files import CHECKPOINT
 from diplomacy_engine.players.population import population_folder, read_population
 
 QUARTER = 0.25  # of the members, and the probability that a setting is drawn anew
-SPREAD = 3.0  # it then is between a third and three times what the population began with
+SPREAD = 3.0  # it then is between a third and three times the first value
 FACTORS = (0.8, 1.2)  # by one of which others change
 SHARES = ("latest_prob", "pool_bot_prob", "random_start_prob", "weak_seats")  # at most 1
-RESTS = ("gae_lambda", "gamma")  # varied is what they lack to 1
+RESTS = ("gae_lambda", "gamma")  # their difference from 1 is varied
 SIZES = ("clip_coef", "ent_coef", "learning_rate", "reward", "update_epochs")
 Varied = Literal[*SHARES, *RESTS, *SIZES]
 MOST_LINES = 2**31  # bytes of a member's metrics.jsonl
@@ -61,17 +61,17 @@ class Args(ppo.Args):
     exp_name: str = Path(__file__).stem
     """name of this experiment, part of the run folder's name"""
     processes: Annotated[int, Meta(ge=1, le=1024)] = 1
-    """of a member: always one, as Ray runs members side by side"""
+    """processes of a member: always one, as Ray runs members side by side"""
     resume: str | None = None
     """folder of a population to continue unchanged; only --address may be given with it"""
     members: Annotated[int, Meta(ge=2, le=1000)] = 8
     """trainings that run side by side"""
     metric: str = "population/rating"
-    """figure of an evaluation by which members are compared; more is better"""
+    """metric of an evaluation by which members are compared; higher is better"""
     eval_population: Annotated[int, Meta(ge=0)] = 200
     """games after each evaluation that rank the member in the map's base population; 0: none"""
     explore: tuple[Varied, ...] = ("learning_rate", "ent_coef", "gae_lambda", "reward")
-    """settings that are varied"""
+    """settings to vary"""
     mates: Annotated[int, Meta(ge=0)] = 1
     """newest copies of other members that join a member's pool after each evaluation"""
     address: str | None = None
@@ -80,8 +80,8 @@ class Args(ppo.Args):
 
 
 def explored(settings: dict, first: Any, rng: np.random.Generator, anew: float = QUARTER) -> dict:
-    """Return settings as another member of a population tries them: each is drawn around that of
-    `first`, with probability `anew`, or changed by one of FACTORS."""
+    """Return settings for a member that copies another: each is drawn around that of `first`, with
+    probability `anew`, or multiplied by one of FACTORS."""
     varied = {}
     for name, value in settings.items():
         if rng.random() < anew:
@@ -184,7 +184,8 @@ class Member:
         return stand
 
     def begin(self) -> startup.Setup:
-        """Return what the training begins or goes on with; others' copies have joined the pool."""
+        """Return the state with which the training begins or continues, with copies of others in
+        the pool."""
         learner = ppo.LEARNER_SPEC
         if self.folder is None:
             return startup.new_run(learner, self.own_args(), Ranks())
@@ -211,7 +212,7 @@ class Member:
     def rank(self) -> dict[str, float]:
         """Return where the newest policy stands in the map's base population.
 
-        Seats and draws are the same each time: what differs is the policy alone.
+        Seats and draws are the same each time; only the policy differs.
         """
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
@@ -441,11 +442,11 @@ def run(args: Args) -> int:
 
 
 def main(args: Args) -> int:
-    return settings.exit_status(run, args, "--resume goes on with what is kept")
+    return settings.exit_status(run, args, "--resume continues from the last checkpoints")
 
 
 if __name__ == "__main__":
-    # Ray sends what is of `__main__` by value, which ranges of settings cannot be.
+    # Ray pickles objects of `__main__` by value, and ranges of settings cannot be pickled so.
     from diplomacy_learners import population_based
 
     sys.exit(population_based.main(settings.parse_args(population_based.Args)))

@@ -1,14 +1,14 @@
 """Self-play PPO with talk: before each movement phase powers wish for peace, or offer deals.
 
-    python -m diplomacy_learners.press --map three                  # with whom to wish for peace
-    python -m diplomacy_learners.press --map three --press offers   # what to offer, and agree to
-    python -m diplomacy_engine evaluate --map three --press mutual \\
+    python -m diplomacy_learners.press --map three # learns to wish for peace python -m
+    diplomacy_learners.press --map three --press offers # learns to offer and to answer python -m
+    diplomacy_engine evaluate --map three --press mutual \\
         --player runs/three__press...  --against peaceful+dumbbot
 
-What a power says is the first part of the same decision as its orders, which are drawn from what
-the deals leave, or with --binding no (docs/press.md) from all unless it chooses to keep its word.
-One decision has one log-probability, of its talk and its orders, so all else is that of
-ppo_selfplay_diplomacy.py, which knows nothing of talk. Shapes are named as there.
+A decision is a power's talk and its orders. Orders are sampled from those that keep the deals, or
+with --binding no (docs/press.md) from all orders unless the power chooses to keep its deals. A
+decision has one log-probability, of its talk and its orders; everything else is as in
+ppo_selfplay_diplomacy.py, which has no talk. Shapes are named as there.
 """
 
 import sys
@@ -61,30 +61,32 @@ class Args(TeamArgs):
     exp_name: str = Path(__file__).stem
     """name of this experiment, part of the run folder's name"""
     press: Literal["mutual", "offers"] = "mutual"
-    """mutual: peace where two wish it; offers: one offer a phase, to which the other may agree"""
+    """mutual: peace if both powers wish it; offers: one offer a phase, which the receiver
+    answers"""
     wish_entropy: ppo.Weight = 1.0
     """weight of the entropy of wishes, or of offers and answers, relative to that of orders"""
     binding: Literal["yes", "no"] = "yes"
-    """no: deals may be broken; each power chooses in each phase whether it keeps its own"""
+    """no: deals may be broken; each power chooses in each phase whether it keeps its deals"""
     break_cost: ppo.Weight = 0.0
-    """taken from the reward of who breaks its deals with another power in a phase"""
+    """penalty of a power for each partner with which it breaks deals in a phase"""
 
 
 class TalkCodes(NamedTuple):
-    """The codes of boards (learning.boards.Codes), and what the deals add for those who decide."""
+    """The codes of boards (learning.boards.Codes), and an embedding of each decision's deals."""
 
     provinces: torch.Tensor  # (G, V, H)
     powers: torch.Tensor  # (G, P, 3 H)
     view: torch.Tensor  # (D, 3 H)
-    deals: torch.Tensor  # (D, H), to what all orders of a decision have in common
-    obs: TalkViews | OfferViews  # (D,), what they have said and heard
+    deals: torch.Tensor  # (D, H), added to the context of a decision's orders
+    obs: TalkViews | OfferViews  # (D,), with the talk so far
 
 
 class TalkingAgent(ppo.Agent):
-    """The script's network, of whose decisions talk is the first part.
+    """The script's network, with talk before the orders of a decision.
 
     A class with heads for one kind of talk has `sample_talk`, `score_talk` and `deals`. Where deals
-    are not `binding` it sees who broke one with it, and has a head for whether it keeps its own.
+    are not `binding` it sees which powers broke a deal with it, and has a head that chooses whether
+    it keeps its deals.
     """
 
     wish_entropy = 1.0  # that of the settings while it learns
@@ -161,7 +163,7 @@ class TalkingAgent(ppo.Agent):
 
 
 class WishingAgent(TalkingAgent):
-    """The network with a head for wishes, whose orders know with whom there is peace."""
+    """The network with a head for wishes; its orders depend on the powers at peace with it."""
 
     def __init__(self, game_map: engine.Map, *network, **options: bool):
         super().__init__(game_map, *network, **options)
@@ -188,7 +190,7 @@ class WishingAgent(TalkingAgent):
     def sample_talk(
         self, obs: BoardViews, wishing: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return with whom each power wishes peace, (D, P) int8, and its log-probability (D,).
+        """Return each power's wishes for peace, (D, P) int8, and their log-probability (D,).
 
         A wish is 1, none 0, and NONE where not `wishing` (D, P). It is drawn by `noise` (D, P) in
         (0, 1); with 0.5 everywhere it is what is likelier.
@@ -206,7 +208,7 @@ class WishingAgent(TalkingAgent):
 
 
 class OfferingAgent(TalkingAgent):
-    """The network with heads for offers and answers, whose orders know with whom there are deals.
+    """The network with heads for offers and answers; its orders depend on its deal partners.
 
     An offer is scored from the codes of both powers, what kind it is, and the codes of the
     provinces it is about: from where and to where a unit moves, and who supports it.
@@ -368,7 +370,7 @@ class TalkRun(TeamRun):
     def view_talk(
         self, agent: TalkingAgent, games: np.ndarray, powers: np.ndarray
     ) -> TalkViews | OfferViews:
-        """Return what an agent sees of the boards and the talk of `games` (n,) as `powers` (n,)."""
+        """Return an agent's observations of boards and talk of `games` (n,) as `powers` (n,)."""
         talk = {name: array[games, powers] for name, array in self.phase_talk.items()}
         obs = agent.observe(self.games, games, powers)
         return self.kind.views.of(obs, self.games.num_powers, **talk)
@@ -496,7 +498,7 @@ class TalkingAgentNetwork(AgentNetwork):
 class Kind(NamedTuple):
     agent: type[TalkingAgent]
     player: type[WishingPlayer]
-    views: type  # what those see who decide
+    views: type  # observations of the deciding powers
     counts: type[WishCounts]
     hold: Callable[[Press, TalkRun, Decisions, Clock], PhaseTalk]  # holds the talk of a phase
 
