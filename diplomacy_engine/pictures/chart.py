@@ -1,6 +1,7 @@
 """The charts of a game, phase by phase, as SVGs: supply centers, and what was expected."""
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from xml.sax.saxutils import escape
 
 from .drawing import Drawing
@@ -43,11 +44,9 @@ def values_svg(
 
 
 def _filled(row: Sequence[float | None]) -> list[float]:
-    last, filled = next((value for value in row if value is not None), 0.0), []
-    for value in row:
-        last = last if value is None else value
-        filled.append(last)
-    return filled
+    first = next((value for value in row if value is not None), 0.0)
+    steps = accumulate(row, lambda last, new: last if new is None else new, initial=first)
+    return list(steps)[1:]
 
 
 def _lines_svg(

@@ -53,9 +53,7 @@ def name_lines(name: str) -> list[str]:
 
 
 def layout_of(game_map: Map) -> Layout:
-    if game_map.is_included:
-        return _drawn(game_map.name)
-    return _discs(game_map)
+    return _drawn(game_map.name) if game_map.is_included else _discs(game_map)
 
 
 @lru_cache

@@ -112,17 +112,6 @@ def test_result_of_an_evaluation():
     assert saved_games[1]["players"] == {"ENGLAND": hold, "ITALY": dumbbot, "RUSSIA": hold}
 
 
-def test_same_seed_same_result():
-    def result(seed, **options):
-        bots = make_bot("random"), make_bot("chaos")
-        return evaluate_player("small", *bots, 60, seed=seed, max_years=6, samples=1, **options)
-
-    first = result(7, threads=1)
-    for other in (result(7, threads=2), result(7, threads=3), result(7, batch=7)):
-        assert other.result() == first.result() and orders(other) == orders(first)
-    assert result(8, threads=1).result()["overall"] != first.result()["overall"]
-
-
 def test_games_end_in_draws_from_a_year_on():
     bots, rules = [make_bot("dumbbot")] * 2, {"draws_after": 1903, "max_years": 5}
     report = evaluate_player("standard", *bots, 14, seed=3, samples=3, **rules)

@@ -14,7 +14,7 @@ from support.players import Thinker
 from support.search import searcher
 from support.tables import read_table
 
-from diplomacy_engine import Game, UserError, evaluate_player, load_map, make_bot
+from diplomacy_engine import Game, UserError, evaluate_player, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.replay import show
 from diplomacy_engine.learning.sample_games import show_games, thoughts
@@ -279,20 +279,3 @@ def test_a_title_tells_what_came_of_it():
     (saved,) = evaluate_player("three", hold, hold, 1, samples=1, max_years=1).saved_games
     assert make_replay(saved).title == "A draw between all powers"
     assert make_replay(Game("small").to_saved_game()).title == "Not over, in Spring 1901, movement"
-
-
-@pytest.mark.parametrize(
-    ("english", "russian", "title"),
-    [
-        (["LON", "PAR"], ["MOS"], "England and Italy win with 5 centers"),
-        (["LON"], ["MOS", "SWE", "NWY", "BUD", "SER"], "Russia wins with 5 centers"),
-        (["LON"], ["MOS"], "A draw between all powers"),
-    ],
-)
-def test_a_title_tells_which_team_has_won(english, russian, title):
-    centers = {"ENGLAND": english, "ITALY": ["ROM", "GRE", "SPA"], "RUSSIA": russian}
-    state = {"name": "F1901M", "units": {"RUSSIA": ["A MOS"]}, "centers": centers}
-    teams = load_map("three").with_teams("ENGLAND+ITALY", 5)
-    game = Game.from_state(teams, state, max_years=1)
-    game.adjudicate()
-    assert make_replay(game.to_saved_game()).title == title

@@ -152,24 +152,19 @@ def test_centers_change_after_fall_also_when_winter_is_skipped():
 # Ends
 
 
-def test_solo():
+def test_nothing_can_be_ordered_once_the_game_is_over():
     centers = {"ENGLAND": ["LON", "PAR", "POR", "ROM"], "RUSSIA": ["MOS", "ANK"]}
     position = state("F1901M", {"ENGLAND": ["A GRE"], "RUSSIA": ["A MOS"]}, centers=centers)
     game = Game.from_state("small", position)
     game.submit("ENGLAND", ["A GRE - ANK"])
     game.adjudicate()
-    assert game.is_over
-    assert (game.phase, game.winners) == ("COMPLETED", ["ENGLAND"])
-    assert game.to_state()["note"] == "Victory by: ENGLAND"
-    assert game.adjustments == {}
+    assert game.winners == ["ENGLAND"] and game.adjustments == {}
     assert game.legal_orders("A ANK") == game.legal_orders("LON") == []
     with pytest.raises(ValueError, match="the game is over"):
         game.adjudicate()
     with pytest.raises(ValueError, match="the game is over"):
         game.submit("ENGLAND", ["A ANK H"])
     game.submit("ENGLAND", ["A ANK H"], strict=False)
-    assert Game.from_state("small", game.to_state()).to_state() == game.to_state()
-    assert Game.from_state("small", game.to_state()).winners == ["ENGLAND"]
 
 
 def test_loading_does_not_end_the_game():
@@ -185,18 +180,6 @@ def test_loading_does_not_end_the_game():
 MANY = ["PAR", "POR", "ROM", "BUD", "BUL"]
 
 
-def test_year_limit():
-    game = Game("small", max_years=2)
-    for phase in ("S1901M", "F1901M", "S1902M", "F1902M"):
-        assert game.phase == phase
-        assert (game.winners, game.is_over) == ([], False)
-        game.adjudicate()
-    assert game.is_over
-    assert game.phase == "COMPLETED"
-    assert game.winners == ["ENGLAND", "RUSSIA"]
-    assert Game.from_state("small", game.to_state()).to_state() == game.to_state()
-
-
 def test_the_eliminated_do_not_share_a_draw():
     position = state("F1901M", {"ENGLAND": ["A GRE"]}, centers={"ENGLAND": ["LON"]})
     game = Game.from_state("small", position, max_years=1)
@@ -205,12 +188,6 @@ def test_the_eliminated_do_not_share_a_draw():
     assert game.is_alive("England") and not game.is_alive("RUSSIA")
     with pytest.raises(ValueError, match="is not a power of map small"):
         game.is_alive("NOBODY")
-
-
-@pytest.mark.parametrize("max_years", [-1, 1001, 10**20])
-def test_wrong_year_limits(max_years):
-    with pytest.raises(ValueError, match="max_years: expected int"):
-        Game("small", max_years=max_years)
 
 
 # Copies, rows, maps

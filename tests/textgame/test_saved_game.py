@@ -355,12 +355,6 @@ def test_who_has_won_where_one_power_has_the_others_short_name():
     assert Game.from_saved_game(saved).winners == game.winners == ["RUS"]
 
 
-def test_a_saved_game_has_the_figures_of_the_game():
-    game = played("small", 3, 60, max_years=3)
-    figures = Game.from_saved_game(game.to_saved_game()).figures()
-    assert figures == game.figures() and figures["ENGLAND"]["game_years"] == 3
-
-
 NOTED = read_table(__file__, "notes_of_who_won")
 
 

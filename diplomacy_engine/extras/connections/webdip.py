@@ -301,11 +301,8 @@ def kept_texts(variant: webdiplomacy.Variant, game: Game, rows: Sequence[Mapping
     letters = {province_of(unit): unit[0] for own in held.values() for unit in own}
     for row in rows:
         with contextlib.suppress(UserError):
-            texts.append(
-                webdiplomacy.order_text(
-                    variant, convert(webdiplomacy.OrderRow, row, "an order"), letters
-                )
-            )
+            order = convert(webdiplomacy.OrderRow, row, "an order")
+            texts.append(webdiplomacy.order_text(variant, order, letters))
     return texts
 
 

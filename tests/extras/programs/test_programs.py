@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import os
-import pickle
 import shlex
 import shutil
 import signal
@@ -38,7 +37,7 @@ from diplomacy_engine.extras.programs.player import ProgramPlayer
 from diplomacy_engine.extras.programs.talk import Boards, deals_of, press_of
 from diplomacy_engine.matches.match import MatchSettings
 from diplomacy_engine.players.asking import orders_of
-from diplomacy_engine.players.checking import check_player, sample_positions
+from diplomacy_engine.players.checking import sample_positions
 from diplomacy_engine.players.names import parse_player
 from diplomacy_engine.players.trust import needs_naming
 from diplomacy_engine.press.deals import Clause, Deals, OfferResult, Side, make_offers
@@ -425,18 +424,6 @@ def test_bot_refuses_a_protocol_that_it_does_not_know():
         bot._speak(
             bot.Host(load_player("hold"), 1), io.BytesIO(b'{"hello": {"protocol": 2}}'), None
         )
-
-
-def test_a_pickled_player_starts_a_program_of_its_own():
-    player = load_player(EXAMPLE)
-    again = pickle.loads(pickle.dumps(player))
-    games = VectorGame("small", 2)
-    assert np.array_equal(orders_of(games, player), orders_of(games, again))
-
-
-def test_a_program_keeps_the_contract_of_players():
-    check_player(load_player(f"{OURS} chaos"), "three")
-    check_player(load_player(EXAMPLE), "standard")
 
 
 def test_what_a_file_names_does_not_start_a_program():
