@@ -69,8 +69,9 @@ class AgentBoards:
     def assign(
         self, rows: np.ndarray, decisions: Decisions, decider: np.ndarray, counts: np.ndarray
     ) -> np.ndarray:
-        """Say who makes the decisions of `rows`, and note what agents may order (`assign_decisions`
-        explains `decider` and `counts`); return the rows without an agent's decision."""
+        """Assign the decisions of `rows` to agents or opponents, and write masks
+        (`assign_decisions` explains `decider` and `counts`); return the rows without an agent's
+        decision."""
         games = self.games
         boards = games.board, games.table, games.state, rows, decisions, self._seats, self._gap
         entries = self.orders, self.mask, self.queue, self.queued
@@ -143,7 +144,7 @@ class AgentGames(AgentBoards):
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
         """Start new games in `rows`, ascending integers, and play each to the agent's decision.
 
-        `seeds`, uint64, are what these rows' seeds come from now on; None goes on with theirs.
+        `seeds`, uint64, are the new seeds of these rows; None: they keep theirs.
         """
         games = self.games
         if seeds is not None:

@@ -76,7 +76,7 @@ class _AgentEnv:
 
 
 class DiplomacyEnv(_AgentEnv, gymnasium.Env):
-    """One power of one game. `step` plays on to the power's next decision.
+    """One power of one game. `step` plays to the power's next decision.
 
     Args:
         map: a map's name or file.
@@ -147,13 +147,13 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
 
 
 class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
-    """Many games at once, compiled. Against bots environment i of seed s plays as a DiplomacyEnv
-    of seed s + i; opponents that draw from a generator of their own share it among the games.
+    """Many games at once, compiled. Against bots environment i of seed s plays the games of a
+    DiplomacyEnv of seed s + i; opponents with a random generator of their own share it among games.
 
     Takes the arguments of DiplomacyEnv, `num_envs`, and the number of `threads` that share the
-    games; None: as many as processors may be used.
+    games; None: one per usable processor.
 
-    A game that is over is replaced in the same step (AutoresetMode.SAME_STEP). `infos` then has
+    A finished game is reset in the same step (AutoresetMode.SAME_STEP). `infos` then has
     `final_obs` (an object array, an observation where a game ended) and `final_info` (its `info`,
     as a dictionary of arrays), each with a mask, `_final_obs` and `_final_info`.
     """

@@ -25,10 +25,10 @@ from .settings import FormName
 
 
 class ObservationPlayer:
-    """Plays as a policy that sees what a single-agent environment shows.
+    """A player by a policy over the observations of a single-agent environment.
 
-    It is asked about all pending decisions at once, as `DiplomacyVectorEnv` asks. In the form
-    `deepdip` retreats and adjustments are `dumbbot-deepdip`'s, as they are there.
+    The policy gets all pending decisions at once, as in `DiplomacyVectorEnv`. In the form `deepdip`
+    `dumbbot-deepdip` orders retreats and adjustments, as in that environment.
 
     Args:
         policy: of observations and masks, returns actions. Observations are those of the vector
@@ -38,16 +38,16 @@ class ObservationPlayer:
         form: of the environment in which it was trained: `provinces`, `sequential`, `deepdip` or
             `text`.
         name: of the player.
-        game_map: the one on which it was trained; games on others are refused. None: any.
-        single: the policy is asked about one decision at a time, without the first axis, as
-            `DiplomacyEnv` asks.
+        game_map: the map of its training; games on other maps are refused. None: any.
+        single: the policy gets one decision at a time, without the first axis, as in
+            `DiplomacyEnv`.
         draw_votes: it was trained with them: a mask ends with two entries, an action with a vote.
             The vote has no effect: in a match, players vote as bots do.
-        flat: it was trained with `flat=True`, and sees vectors.
+        flat: it was trained with `flat=True`, on vectors.
         strict: an order outside the mask is a UserError. Otherwise it counts as none.
-        seed: seeds what the policy draws from, such as `torch.manual_seed`. It is called with the
-            seed of each decision, about which the policy is then asked alone. Without it a policy
-            that draws orders otherwise each time.
+        seed: seeds the policy's random numbers, such as `torch.manual_seed`. It is called with the
+            seed of each decision, and the policy then gets this decision alone. Without it a policy
+            that samples gives other orders each time.
     """
 
     __repr__ = player_name

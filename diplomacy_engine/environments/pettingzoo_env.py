@@ -39,18 +39,18 @@ class DiplomacyParallelEnv(ParallelEnv):
     """All powers of one game; agents are named after them.
 
     Actions, masks, press and votes are as docs/environments.md says. `infos[agent]["action_mask"]`
-    is one int8 array, or with press a dictionary of such. With teams, an agent stays until its team
-    is out, and `eliminated` says whether it is itself. With press `wishing`, or `offering` and
-    `answering`, say which step is next, and with binding=False `broken` (P,) bool with whom it
-    broke a deal. Observations then have `peace` (P,), `closed` (P, V), `bound` (V,), with `offers`
-    the `offers` (P, 5) of each power to answer, and with binding=False `breaches` (P,). A vote for
-    a draw means nothing at the steps of talk, nor from a power that is eliminated.
+    is one int8 array, or with press a dictionary of arrays. With teams, an agent stays until its
+    team is eliminated, with `eliminated` for itself. With press, `wishing`, or `offering` and
+    `answering`, tell the next step, and with binding=False `broken` (P,) bool has the powers with
+    which it broke a deal. Observations then have `peace` (P,), `closed` (P, V), `bound` (V,), with
+    `offers` press the `offers` (P, 5) to answer, and with binding=False `breaches` (P,). A vote for
+    a draw has no effect in steps of talk, or from an eliminated power.
 
     Args:
         map: a map's name or file.
-        settings: see docs/environments.md; among them `press`: `mutual`, `offers`, or None: nobody
-            talks; `binding`; and `break_cost`, taken from the reward of who breaks a deal with
-            another power in a phase.
+        settings: see docs/environments.md; among them `press`: `mutual`, `offers`, or None: no
+            talk; `binding`; and `break_cost`, the penalty of a power for each partner with which it
+            breaks a deal in a phase.
     """
 
     metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
@@ -170,7 +170,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         return observations, rewards, terminated, truncated, infos
 
     def _nothing(self) -> tuple[np.ndarray, np.ndarray]:
-        """No illegal orders, (P,) int64, and nobody who broke the peace, (P, P) bool."""
+        """No illegal orders, (P,) int64, and no broken peace, (P, P) bool."""
         powers = len(self.possible_agents)
         return np.zeros(powers, np.int64), np.zeros((powers, powers), bool)
 
@@ -179,7 +179,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._talk = list(STEPS[self._games.rules.press]) if talks else []
 
     def _say(self, step: str, actions: dict[str, Any]) -> None:
-        """Take what `agents` say in a step of talk."""
+        """Take the actions of `agents` in a step of talk."""
         place = self._games.map.power_index
         powers = {place[name]: actions[name] for name in self.agents}
         if step == "offering":
@@ -236,7 +236,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         return observations
 
     def _talk_parts(self) -> dict[str, np.ndarray]:
-        """Return what each power knows of deals and of whose offers, (P, ...) each."""
+        """Return each power's observation of deals and offers, (P, ...) each."""
         every, game = self._every_power.astype(np.int64), np.zeros(len(self._every_power), np.int64)
         view = self._press.observe(game, every)
         # Who is q to everybody: seats are counted from the observer on.
@@ -253,8 +253,8 @@ class DiplomacyParallelEnv(ParallelEnv):
         return parts
 
     def _shown_offers(self) -> np.ndarray:
-        """Return what each power is offered by each other, (P, P, 5): whether it is, then as in
-        `offer` the unit's province and goal of who offers, and those of the unit of who answers."""
+        """Return the offers to each power by each other, (P, P, 5): whether there is one, then as
+        in `offer` province and destination of the sender's unit, and of the receiver's unit."""
         offers, powers = self._offers, len(self.possible_agents)
         shown = np.zeros((powers, powers, 5), np.int64)
         for o, (receiver, sender) in enumerate(zip(offers.receiver, offers.sender)):
@@ -264,7 +264,8 @@ class DiplomacyParallelEnv(ParallelEnv):
         return shown
 
     def _infos(self, agents: list[str], illegal: np.ndarray, broken: np.ndarray) -> dict[str, dict]:
-        """`illegal` (P,) counts orders, `broken` (P, P) says who broke the peace with whom."""
+        """`illegal` (P,) counts orders; `broken` (P, P): the first power broke a deal with the
+        second."""
         games = self._games
         every = decisions = games.decisions()
         step = self._talk[0] if self._talk else None
@@ -296,7 +297,8 @@ class DiplomacyParallelEnv(ParallelEnv):
     def _talk_masks(
         self, power: int, step: str | None, decisions: Decisions, alive: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """Return the masks of what a power may say in a step; an offer to itself is silence."""
+        """Return the masks of a power's talk in a step; an offer addressed to itself is no
+        offer."""
         masks, open_to = {}, np.zeros(len(alive), bool)
         if step == "wishing":
             open_to = alive & alive[power]

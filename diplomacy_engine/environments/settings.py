@@ -1,4 +1,4 @@
-"""The arguments of the environments: what each means, what is left out, and what is refused."""
+"""The arguments of the environments: their types, defaults and errors."""
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -62,7 +62,7 @@ def settings_of(
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSettings:
-    """The keyword arguments of every environment; docs/environments.md says what they mean.
+    """The keyword arguments of every environment; docs/environments.md explains them.
 
     RULES: those that are about rules of the games; FIXED: fields of GameRules that are always so.
     """

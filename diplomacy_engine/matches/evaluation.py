@@ -69,14 +69,14 @@ def evaluate_player(
     keep_finished: bool = False,
     **settings: Any,
 ) -> Evaluation:
-    """Let a player play every power equally often, and another player all other powers.
+    """Play a player as every power equally often against another player as all other powers.
 
     On a map with teams (`Map.with_teams`) it plays the teams in turn, with all powers of a team.
 
         evaluate_player("small", player, make_bot("dumbbot"), num_games=200, seed=1).result()
 
-    Games can be shared among processes: `MatchReport.join` makes one report of those of all parts.
-    A game has the same seats and seed, and so the same course, whatever the number of parts.
+    Games can be shared among processes: `MatchReport.join` joins the reports of all parts. A game
+    has the same seats and seed, and so the same course, for any number of parts.
 
     Args:
         match: a map's name or file, a Map, GameRules, or all settings.
@@ -84,7 +84,7 @@ def evaluate_player(
         against: plays all other powers.
         num_games: rounded up to a multiple of the powers, or of the teams.
         part: (k, n): play part k of n, counted from 0.
-        samples: number of games to save, the first of all parts; this part saves those it has.
+        samples: number of games to save, the first ones; each part saves its share.
         think: called with a Game and a power of the player; returns `thoughts` for saved games.
         progress, keep_finished: see `play_tables`.
         settings: fields of MatchSettings and GameRules, such as `seed` or `max_years`.

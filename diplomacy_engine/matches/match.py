@@ -45,7 +45,7 @@ class MatchSettings:
         return self.rules.map
 
     def facts(self) -> dict[str, Any]:
-        """Return what results say of the settings."""
+        """Return the settings that results contain."""
         teams = self.game_map.teams
         facts = {"map": self.game_map.name, "seed": self.seed}
         facts |= {"max_years": self.rules.max_years, "year_limit": self.rules.year_limit}
@@ -54,12 +54,12 @@ class MatchSettings:
         return facts
 
     def new_games(self, count: int) -> VectorGame:
-        """Return so many games, which end for good."""
+        """Return so many games, without auto-reset."""
         return VectorGame(self.rules, count, threads=self.threads, auto_reset=False)
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
-        """Return what games from number `first` (counted from 0) draw from, uint64: each by its
-        number alone."""
+        """Return the seeds, uint64, of games from number `first` (counted from 0) on; a seed
+        depends on the game's number alone."""
         return np.random.SeedSequence(self.seed).generate_state(first + count, np.uint64)[first:]
 
 
@@ -118,7 +118,7 @@ class MatchReport:
 
     @property
     def saved_games(self) -> list[dict]:
-        """The saved games, by number; `players` of each are the names of who played each power."""
+        """The saved games, by number; `players` of each has the name of each power's player."""
         return [self.sampled[number] for number in sorted(self.sampled)]
 
     @classmethod

@@ -103,15 +103,15 @@ def play_games(
 
     Args:
         games: made with auto_reset=False (else ValueError), and with a year limit unless the
-            players surely end their games.
-        seat_player: (E, P) integers, which of `players` plays each power of each game.
-        players: each is asked once a step for all its decisions in all games.
-        recorder: notes the orders of its rows.
-        progress: called after each step with how many games have been played; what is played of a
-            running one counts, too, by its years.
+            players are sure to end their games.
+        seat_player: (E, P) integers, the number in `players` of each power's player.
+        players: each is called once a step for all its decisions in all games.
+        recorder: records the orders of its rows.
+        progress: called after each step with the number of games played; a running game counts by
+            its share of years.
         counter: counts a player's orders.
-        press: of the games, if powers may talk before they order.
-        draws_after: year from which all players vote for a draw as bots do; None: nobody does.
+        press: the Press of the games, if powers may talk before they order.
+        draws_after: year from which all players vote for a draw as bots do; None: no votes.
     """
     seat_player = np.asarray(seat_player)
     if games.auto_reset:

@@ -28,7 +28,7 @@ MOST_ASKED = 3  # times that a player is asked for orders, if it repeats moves i
 def orders_for(
     game: Game, player: Player, powers: Iterable[str] | None = None
 ) -> dict[str, list[str]]:
-    """Return the orders that a player gives in one game, as `Game.submit` takes them.
+    """Return a player's orders in one game, as `Game.submit` takes them.
 
     The game stays as it is, and a player that remembers is not told that it begins (`begin_games`).
     Powers (None: all) with nothing to order get an empty list; UserError if there is no such power.

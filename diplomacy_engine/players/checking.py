@@ -17,20 +17,20 @@ GAMES_PER_PHASE = 2
 
 
 def check_player(player: Player, game_map: Map | str = "small") -> None:
-    """Check that a player of one's own keeps the contract of `protocols.Player`.
+    """Check that a player keeps the contract of `protocols.Player`.
 
     The player orders in ten positions, two of each of the five phases. Checked are: the shape and
     type of what `act` returns; that every order is legal and no province is ordered twice; that
     neither the games nor the arrays of `decisions` are changed; that a decision's orders do not
-    depend on what else is asked, on what was asked before, or in which row its game stands; and
-    that the probabilities of `explain`, if there is one, add up to 1.
+    depend on the other decisions of the call, on earlier calls, or on the row of its game; and that
+    the probabilities of `explain`, if there is one, add up to 1.
 
     Args:
-        player: with `name` and `act`, and perhaps the methods of the other protocols.
+        player: has `name` and `act`, and may have the methods of the other protocols.
         game_map: a map, or the name of one.
 
     Raises:
-        UserError: the contract is broken; the message names the player and how.
+        UserError: the contract is broken; the message has the player's name and the rule.
     """
     name = getattr(player, "name", None)
     if not isinstance(name, str) or not callable(getattr(player, "act", None)):

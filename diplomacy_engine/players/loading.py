@@ -31,7 +31,7 @@ NEGOTIATORS = {negotiator.__name__.lower(): negotiator for negotiator in _NEGOTI
 
 
 class PlayerError(UserError):
-    """A player cannot be had; the message says which and why."""
+    """A player cannot be loaded; the message has its name and the reason."""
 
 
 def load_player(
@@ -44,20 +44,20 @@ def load_player(
     assume: str | None = None,
     careful: bool = False,
 ) -> Player:
-    """Return a player, whose name is its `short_name`.
+    """Return the player of a name; `player.name` is its `short_name`.
 
     Args:
-        name: of the player, as names.py reads it.
-        game_map: the map to be played; a checkpoint of another one is refused at once.
-        script: that plays a checkpoint whose name gives none; None: the bundled script that the
-            checkpoint names; "own": the copy in its run folder, if that has trained it.
-        device: where the policy computes, as torch names it.
-        greedy: likeliest orders instead of sampled ones; a bot always plays in its one way.
-        assume: who searches take the others for, if their names do not say it.
-        careful: a policy gives no order that cannot succeed, as own_help.mended says.
+        name: such as `dumbbot`, a run folder or `fast:POLICY` (docs/tournament.md lists all forms).
+        game_map: the map to play; a checkpoint of another map is refused at once.
+        script: plays checkpoints whose names have no script; None: the bundled script that the
+            checkpoint names; "own": the copy in its run folder.
+        device: of the policy, as torch names it.
+        greedy: likeliest orders instead of sampled ones; without effect on bots.
+        assume: model of the other players for searches whose names have none.
+        careful: a policy gives no order that cannot succeed, see own_help.mended.
 
     PlayerError: there is no such player, or the checkpoint cannot be played. UserError: the name is
-    not one of a player, or its parts do not fit each other.
+    invalid, or its parts do not fit each other.
     """
 
     def load(spec: PlayerSpec) -> Player:

@@ -69,14 +69,14 @@ class Game:
     Args:
         game_map: `standard`, `small`, `three`, a path to a map file, a Map, or GameRules.
         rules: fields of GameRules, such as `max_years=10`, `press="offers"` or `draw_votes=True`.
-            Without `binding` the history tells under `broken` with whom a power broke a deal.
+            Without `binding` the history lists broken deals under `broken`.
 
     Attributes:
         map: the Map.
-        id: a text that names the game in saved games.
-        messages: what was said in this phase so far, as in a saved game.
+        id: identifier of the game in saved games.
+        messages: the messages of this phase so far, as in a saved game.
 
-    `adjudicate` says what became of each order, and `causes` who was in the way:
+    `adjudicate` returns the result of each order, `causes` the units responsible:
 
         game = Game.from_position("small S1901M; ENGLAND A LON =; RUSSIA A PAR =")
         game.submit("ENGLAND", ["A LON - PAR"])
@@ -131,8 +131,8 @@ class Game:
 
     @property
     def units(self) -> dict[str, list[str]]:
-        """Every power's units, without those `dislodged`; those that nobody plays are there under
-        the name that the map's `neutral` gives them."""
+        """Every power's units, without the `dislodged` ones; neutral units are listed under the
+        map's name for them (`neutral`)."""
         return positions.standing_units(self._games)
 
     @property
@@ -147,22 +147,23 @@ class Game:
 
     @property
     def adjustments(self) -> dict[str, int]:
-        """In W....A: power -> builds owed (positive) or removals (negative), if it has any."""
+        """In winter (W....A): power -> number of builds (positive) or removals (negative), if
+        any."""
         return positions.owed_adjustments(self._games)
 
     @property
     def winners(self) -> list[str]:
-        """The winner and its team, or at a draw all alive that have not conceded; [] until then."""
+        """The winner and its team, or in a draw the surviving powers; [] before the end."""
         return positions.winners(self._games)
 
     @property
     def conceded(self) -> list[str]:
-        """The powers that have given up, see `concede`."""
+        """The powers that have conceded, see `concede`."""
         return positions.named(self._games, self._games.state.conceded[0])
 
     @property
     def is_draw(self) -> bool:
-        """Whether the game is over, and neither a power nor a team has won."""
+        """Whether the game ended without a winner."""
         return bool(self._games.state.end[0] in (End.YEAR_LIMIT, End.AGREED))
 
     @property
@@ -172,12 +173,12 @@ class Game:
 
     @property
     def is_conceded(self) -> bool:
-        """Whether the game is over because all others that were left have conceded."""
+        """Whether the game ended because all other surviving powers conceded."""
         return positions.won_by_concession(self._games)
 
     @property
     def result(self) -> str:
-        """What came of the game, such as `France wins with 18 centers`; empty until it is over."""
+        """The result, such as `France wins with 18 centers`; empty before the end."""
         return positions.result_text(self._games)
 
     @property
@@ -203,9 +204,9 @@ class Game:
         return self.map.powers[self.map.power_number(power)] in self.alive
 
     def legal_orders(self, place: str) -> list[str]:
-        """Return the orders a unit can be given; in W....A also the builds of a center.
+        """Return the legal orders of a unit; in winter also the builds of a center.
 
-        Those that break a deal are left out. `place` is a unit such as `A PAR` (in a retreat phase
+        Orders that break a deal are left out. `place` is a unit such as `A PAR` (in a retreat phase
         the dislodged one), or a province; UserError if there is no such place on the map.
         """
         kind, where = reading.read_place(self.map, place)
@@ -227,17 +228,17 @@ class Game:
         return self._lists
 
     def submit(self, power: str, orders: list[str], strict: bool = True) -> list[str]:
-        """Give a power's orders for this phase, in place of those it gave before.
+        """Set a power's orders for this phase, in place of its earlier ones.
 
         Args:
-            orders: order texts; units left out hold or disband.
-            strict: refuse all of them if one is illegal. Otherwise an illegal order is kept as
-                `void` and does nothing, as do orders of units that nobody plays, and an army that
-                no fleet could convoy goes by land.
+            orders: order texts; units without an order hold or disband.
+            strict: refuse all orders if one is illegal. Otherwise an illegal order is kept as
+                `void` and has no effect, orders for neutral units have none either, and an army
+                without a possible convoy goes by land.
 
-        Returns what was not taken as written: each void order with its reason, and each convoy
-        that became a move by land. UserError: unknown power, not a list of texts, or
-        (strict) an illegal order, with its reason; the orders given before stay.
+        Returns the orders that were changed: each void order with its reason, and each convoy that
+        became a move by land. UserError: unknown power, not a list of texts, or (strict) an illegal
+        order, with its reason; then the earlier orders stay.
         """
         name = self.map.unit_powers[self.map.power_number(power, or_neutral=not strict)]
         texts = _texts(orders, f"the orders of {name}")
@@ -261,7 +262,7 @@ class Game:
         return wrong
 
     def withdraw(self, power: str) -> None:
-        """Take back what a power has submitted for this phase."""
+        """Remove a power's orders for this phase."""
         self._submitted.pop(self.map.powers[self.map.power_number(power)], None)
 
     @property
@@ -270,12 +271,12 @@ class Game:
         return positions.named(self._games, self._games.state.votes[0])
 
     def vote(self, power: str, draw: bool = True) -> None:
-        """Vote for a draw in this phase, or take that back.
+        """Vote for a draw in this phase, or withdraw the vote.
 
-        If all powers that are alive and have not conceded vote so in one phase, `adjudicate` plays
-        no orders: the game ends in a draw between them. With teams every power votes for itself.
-        UserError: the game is over or has no votes; the power is unknown, eliminated or has
-        conceded; it has voted so already in this phase, or has no vote to take back.
+        If all surviving powers vote for a draw in one phase, `adjudicate` plays no orders: the game
+        ends in a draw between them. With teams every power votes for itself. UserError: the game is
+        over or has no votes; the power is unknown, eliminated or has conceded; it has already voted
+        in this phase, or has no vote to withdraw.
         """
         name = self._contender(power, "vote")
         if not self.rules.draw_votes:
@@ -286,13 +287,12 @@ class Game:
         self._games.state.votes[0, self.map.power_index[name]] = draw
 
     def concede(self, power: str) -> None:
-        """Give a power up, for good: it is in civil disorder from this phase on.
+        """Let a power concede: it is in civil disorder from this phase on.
 
-        Its units hold, or disband where they are dislodged; it builds nothing, and removals follow
-        the rule for powers that order none. It is not asked for draws, has no part in one, and
-        counts as eliminated in `figures`. As soon as all powers alive have conceded but one, that
-        one has won as by a solo; with teams, as soon as only one team is left. UserError: the game
-        is over; the power is unknown, eliminated or has conceded.
+        Its units hold, or disband if dislodged; it builds nothing, and removals follow the rule of
+        civil disorder. Draws do not need its vote and do not include it, and it counts as
+        eliminated in `figures`. The last power, or team, that has not conceded wins as by a solo.
+        UserError: the game is over; the power is unknown, eliminated or has conceded.
         """
         name = self._contender(power, "concede")
         state, number = self._games.state, self.map.power_index[name]
@@ -311,8 +311,8 @@ class Game:
         return name
 
     def send(self, sender: str, recipient: str, message: str) -> dict:
-        """Say something in this phase; return the message as a saved game keeps it. `sender` is a
-        power or `SYSTEM`, `recipient` another power or `GLOBAL`; else UserError, as at the end."""
+        """Send a message in this phase; return it as in a saved game. `sender` is a power or
+        `SYSTEM`, `recipient` another power or `GLOBAL`; else UserError, as at the end."""
         if self.is_over:
             raise UserError("nothing can be said after the end of the game")
         if not isinstance(message, str):
@@ -350,22 +350,23 @@ class Game:
         peace: bool = False,
         phase: str | None = None,
     ) -> int:
-        """Offer a deal; return its number, by which it is answered.
+        """Offer a deal; return its number, for `accept` and `decline`.
 
-        With `mutual` press only peace can be offered; it is made as soon as both have offered it.
+        With `mutual` press only peace can be offered; it holds as soon as both powers have offered
+        it.
 
         Args:
-            sender, receiver: two powers; or receivers, to offer peace and zones among all, which
-                hold between any two once all have agreed.
-            ours, theirs: orders that the sender's, the receiver's units will be given.
-            zone: provinces that both keep out of and leave.
-            we_keep_out, they_keep_out: provinces that nothing of one side aims at.
-            we_leave, they_leave: provinces that one side's units there must move out of.
-            peace: both keep out of where the other has a unit or a center.
-            phase: for which movement phase it is, such as F1902M; by default this one. Then any
-                orders of the map can be promised, and the deal lapses if they turn out impossible.
+            sender, receiver: two powers; or several receivers, to offer peace and zones among all,
+                which hold between any two of them once all have agreed.
+            ours, theirs: promised orders of the sender's units, of the receiver's units.
+            zone: provinces that both sides keep out of and leave.
+            we_keep_out, they_keep_out: provinces at which no order of that side aims.
+            we_leave, they_leave: provinces from which that side's units must move.
+            peace: each side keeps out of the other's centers and of provinces with its units.
+            phase: movement phase of the deal, such as F1902M; by default this one. For a later
+                phase any orders of the map can be promised; the deal lapses if one is illegal then.
 
-        UserError if what is asked for is impossible; nothing has been changed then.
+        UserError if the offer is impossible; then nothing has changed.
         """
         self._talk.press_now()
         receivers = [self.map.power_number(name) for name in _texts(receiver)]
@@ -439,7 +440,7 @@ class Game:
         }
 
     def said(self, power: str | None = None) -> list[Offer]:
-        """Return the offers of this phase, whatever came of them; those from or to a power."""
+        """Return all offers of this phase, answered or not, or those from or to a power."""
         if power is None:
             return list(self._talk.offers)
         p = self.map.power_number(power)
@@ -450,8 +451,8 @@ class Game:
         return [(self.map.powers[p], self.map.powers[q]) for p, q in sorted(self._talk.peace())]
 
     def accept(self, power: str, number: int) -> None:
-        """Agree to an offer, which binds all sides once all have. UserError, and nothing has been
-        changed, if it is no open offer to that power, or other deals stand against it."""
+        """Accept an offer; the deal holds once all receivers have accepted. UserError, and nothing
+        has changed, if the power has no such open offer, or other deals exclude it."""
         offer = self._talk.open_offer(self.map.power_number(power), number)
         if self.rules.press == "mutual":
             self.offer(power, self.map.powers[offer.sender], peace=True)
@@ -461,7 +462,7 @@ class Game:
         self._answer(offer, receiver, "YES")
 
     def decline(self, power: str, number: int) -> None:
-        """Say no to an offer; UserError if it is no open offer to that power."""
+        """Decline an offer; UserError if the power has no such open offer."""
         receiver = self.map.power_number(power)
         offer = self._talk.open_offer(receiver, number)
         self._talk.decline(offer)
@@ -472,23 +473,23 @@ class Game:
         self.send(*names, f"{word} ( {self._daide(offer, receiver)} )")
 
     def deals(self, power: str) -> list[str]:
-        """Return the deals of a power for this phase and later ones in words: with whom, and what
-        is agreed."""
+        """Return the deals of a power for this phase and later ones in words: partners and
+        clauses."""
         deals = [offer for offer in self.said(power) if offer.state == "deal"]
         deals += self.later_deals(power)
         lines = [f"with {self.partners(power, o)}: {self.words(o)}" for o in deals]
         return list(dict.fromkeys(lines))  # a peace of two offers is one deal
 
     def partners(self, power: str, offer: Offer) -> str:
-        """Return with whom a power's offer is, in words."""
+        """Return the other powers of a power's offer, in words."""
         return self._talk.partners(self.map.power_number(power), offer)
 
     def words(self, offer: Offer) -> str:
-        """Return what an offer asks for."""
+        """Return the clauses of an offer in words."""
         return self._talk.words(offer)
 
     def later_deals(self, power: str) -> list[Offer]:
-        """Return the deals of a power for phases to come that earlier ones have made."""
+        """Return the deals of a power for later phases that were made in earlier phases."""
         return list(self._talk.later(self.map.power_number(power)))
 
     def bindings(self, power: str) -> dict[str, list[Offer]]:
@@ -498,8 +499,8 @@ class Game:
     def change_rules(
         self, rules: GameRules | None = None, strict: bool = True, **changes: Any
     ) -> None:
-        """Go on by other rules of the same map, or with other fields of them; where powers talk in
-        another way, see `take_up_talk`. UserError, and nothing has been changed."""
+        """Continue by other rules of the same map, or with other fields of the rules; for another
+        kind of press see `take_up_talk`. UserError, and then nothing has changed."""
         rules = replace(rules or self.rules, **changes)
         if rules.map != self.map:
             raise UserError("the map of a game cannot change")
@@ -512,7 +513,7 @@ class Game:
                 raise
 
     def take_up_talk(self, strict: bool = True) -> None:
-        """Read deals back from the messages so far. Those that are no offers and answers here have
+        """Restore deals from the messages so far. Messages that are no valid offers or answers have
         no effect; with `strict`, UserError."""
         talk = GameTalk(self._games)
         for phase in self.history if talk.press else ():
@@ -535,7 +536,7 @@ class Game:
         return self._games
 
     def decisions(self) -> Decisions:
-        """Return what every power has to decide, without the orders that break a deal."""
+        """Return the decisions of all powers, without orders that break a deal."""
         return self._talk.bound(self._games.decisions())
 
     def _order_text(self, text: str, numbers: list[int]) -> str:
@@ -639,16 +640,15 @@ class Game:
         return int(self._games.board.location_province[self._games.table.location[number]])
 
     def adjudicate(self) -> dict[str, list[str]]:
-        """Play the phase with the orders submitted and move on to the next phase.
+        """Adjudicate the phase with the submitted orders and move on to the next phase.
 
-        If all agree to a draw, the game ends instead, and nothing is played; see `vote`. Units
-        without an order, or with a void one, keep what was promised. UserError once the game is
-        over.
+        If all powers vote for a draw, the game ends instead; see `vote`. A unit with a void order
+        or none gets its promised order, if any. UserError once the game is over.
 
         Returns:
-            Result words by unit, its text as before the phase: of every unit in a movement phase,
-            of the dislodged ones in a retreat phase, of those built, removed or badly ordered in
-            winter. No words mean success.
+            Unit (its text before the phase) -> result words: every unit in a movement phase, the
+            dislodged ones in a retreat phase, units built, removed or with a void order in winter.
+            No words mean success.
         """
         if self.is_over:
             raise UserError("the game is over")
@@ -796,13 +796,13 @@ class Game:
         return results
 
     def causes(self, phase: str | None = None) -> dict[str, dict[str, list[str]]]:
-        """Return who was in the way of the orders of a phase that was played.
+        """Return the units that made orders of an adjudicated phase fail.
 
-        `phase` is a name such as `S1901M`; None is the last one. Returned is unit -> result word ->
-        the units behind it, all by their texts before the phase: those that a move or retreat
-        bounced with (`bounce`), that cut a support (`cut`), that moved in (`dislodged`), the
-        dislodged fleets of a convoy (`no convoy`). Units that need no explanation are left out.
-        UserError: no such phase was played, or its position (of a saved game) is impossible.
+        `phase` is a name such as `S1901M`; None: the last phase. Returns unit -> result word ->
+        responsible units, all by their texts before the phase: units with which a move or retreat
+        bounced (`bounce`), that cut a support (`cut`), that dislodged the unit (`dislodged`), the
+        dislodged fleets of a convoy (`no convoy`). Other units are left out. UserError: no such
+        phase was adjudicated, or its position (of a saved game) is impossible.
         """
         played = {record["name"]: record for record in self.history}
         if not played:
@@ -817,8 +817,8 @@ class Game:
         return played_orders(games, record["orders"], result_words(record["results"]))[1]
 
     def to_state(self) -> dict:
-        """Return the position as the `state` dictionary of a saved game, and `last_orders` and
-        `last_results`, at which policies look, if there was a movement phase."""
+        """Return the position as the `state` dictionary of a saved game, with `last_orders` and
+        `last_results`, which policies observe, if there was a movement phase."""
         return positions.state_dictionary(self._games) | positions.last_orders(self._games)
 
     @classmethod
@@ -830,14 +830,13 @@ class Game:
         conceded: Sequence[str] = (),
         **rules: Any,
     ) -> "Game":
-        """Return a game that goes on from a state dictionary; the rest is as for Game.
+        """Return a game that continues from a state dictionary; other arguments are those of Game.
 
-        `state` must have `name` (the phase) and `units`. `centers` and `retreats` may be left out;
-        so may `last_orders`, power -> texts of the last movement phase, and `last_results`,
-        unit -> result words, at which policies look. Other keys are ignored, but for what looks
-        like one of these misspelt. If it is over, it may have ended in a draw that was `agreed`;
-        `conceded` are powers that have given up. UserError if the state is impossible, with what
-        and where.
+        `state` must have `name` (the phase) and `units`. Optional are `centers`, `retreats`,
+        `conceded` (powers), `agreed` (the game ended in a draw by votes), and, for policies,
+        `last_orders`, power -> texts of the last movement phase, and `last_results`, unit -> result
+        words. Other keys are ignored, but a key like a misspelt one of these is an error. UserError
+        if the state is impossible, with the place and the reason.
         """
         game = cls(game_map, **rules)
         positions.load_state(game._games, state, agreed, conceded)
@@ -850,10 +849,10 @@ class Game:
         theme: str = "auto",
         width: int | None = None,
     ) -> str:
-        """Return a picture of the position, `width` pixels wide or (None) filling its frame.
+        """Return a picture (SVG) of the position, `width` pixels wide; None: as its frame.
 
-        Orders are arrows, without `orders` those submitted. Those that fail by `outcome`, as
-        `adjudicate` returns it, are crossed. See pictures/board.py for what is in the SVG.
+        Orders are arrows; without `orders` these are the submitted ones. Orders that fail by
+        `outcome`, a result of `adjudicate`, are crossed. pictures/board.py describes the SVG.
         """
         orders = self.orders if orders is None else orders
         by_power = {power.upper(): texts for power, texts in orders.items()}
@@ -861,23 +860,23 @@ class Game:
         return scene_svg(drawing_of(self.map), scene, theme, width)
 
     def to_position(self) -> str:
-        """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`. The
-        last orders are not in it, but in `to_state`."""
+        """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`. It
+        does not have the last orders, which `to_state` has."""
         return positions.position_line(self._games)
 
     @classmethod
     def from_position(
         cls, position: str, game_map: str | Path | Map | GameRules | None = None, **rules: Any
     ) -> "Game":
-        """Return a game that goes on from a line of `to_position`; `game_map` None is the map named
-        in it, the rest is as for Game. UserError if the line cannot be read, or the position is
-        impossible."""
+        """Return a game that continues from a line of `to_position`; `game_map` None is the map
+        that the line names, other arguments are those of Game. UserError if the line cannot be
+        read, or the position is impossible."""
         name, state = positions.parse_position_line(position)
         return cls.from_state(game_map or name, state, **rules)
 
     def to_saved_game(self) -> dict:
-        """Return the whole game in the format of the `diplomacy` package, with its `winners` and,
-        in keys of ours, those of its `rules` that are off their default."""
+        """Return the whole game in the format of the `diplomacy` package, with additional keys for
+        its `winners` and the `rules` that differ from their defaults."""
         # None: nothing was submitted yet.
         pending = {power: self.orders.get(power) for power in self.map.powers}
         phases = [*self.history, self._record(pending).as_saved()]
@@ -894,15 +893,14 @@ class Game:
         game_map: str | Path | Map | GameRules | None = None,
         **changes: Any,
     ) -> "Game":
-        """Return the game of a saved game, to be read or played on from its last phase.
+        """Return the game of a saved game, which continues from its last phase.
 
         Args:
-            game_map: None for the map that it names; GameRules take the place of all that it says.
-            changes: fields of GameRules that are not as it says.
+            game_map: None: the map that it names; GameRules replace all its rules.
+            changes: fields of GameRules that replace its own.
 
-        UserError: it is no saved game, its last position is impossible, or that of its last
-        movement phase, or (with `press` here) what was said in its last phase are no offers and
-        answers.
+        UserError: it is no saved game, its last position or that of its last movement phase is
+        impossible, or (with `press` here) messages of its last phase are no offers or answers.
         """
         game_id, rules, phases, ending = saved_games.read_saved_game(saved, game_map)
         game = cls.from_state(rules, phases[-1]["state"], *ending, **changes)
@@ -924,8 +922,8 @@ class Game:
         return game
 
     def take_up_last_movement(self) -> None:
-        """Take over the orders and results of the history's last movement phase. If a draw was
-        agreed or a power conceded in one, it was not played."""
+        """Take over the orders and results of the history's last movement phase that was
+        adjudicated, not ended by a draw or concession."""
         phases = [phase for phase in self.history if phase_kind(phase["name"]) == "movement"]
         if phases and (self.is_agreed or self.conceded) and not phases[-1]["results"]:
             phases.pop()
@@ -957,15 +955,15 @@ class Game:
 
     @classmethod
     def from_row(cls, games: VectorGame, row: int) -> "Game":
-        """Return a copy of one row of a VectorGame; its history begins here."""
+        """Return a copy of one row of a VectorGame, with an empty history."""
         game = cls(games.rules)
         for mine, theirs in zip(game._games.state, games.state):
             mine[0] = theirs[row]
         return game
 
     def copy(self) -> "Game":
-        """Return a game that goes on from here on its own, as `copy.copy` does. The records of the
-        phases that were played are shared; `copy.deepcopy` copies them, too."""
+        """Return an independent copy, as `copy.copy` does. It shares the records of past phases;
+        `copy.deepcopy` copies these, too."""
         return self.__copy__()
 
     def __copy__(self) -> "Game":

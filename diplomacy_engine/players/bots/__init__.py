@@ -26,7 +26,7 @@ BOTS = {bot.name: bot for bot in _KINDS}
 
 
 def make_bot(name: str):
-    """Return a new bot of that name; UserError if there is none, naming those there are."""
+    """Return a new bot of that name; UserError, with all names, if there is none."""
     if name in BOTS:
         return BOTS[name]()
     hint = did_you_mean(str(name), BOTS)
