@@ -1,5 +1,5 @@
-"""A server that is asked over HTTP: each request within its time and size, whatever is answered.
-No redirect is followed, and a key stands in no text."""
+"""A client of an HTTP server: each request ends within its time and size, for any answer. No
+redirect is followed, and a key stands in no text."""
 
 import contextlib
 import http.client

@@ -1,5 +1,5 @@
-"""The status line of a long run, and the table at its end. On a terminal one line is redrawn with
-what fits of it; elsewhere a plain line with everything is printed every so many seconds."""
+"""The status line of a long run, and the table at its end. On a terminal one line, cut to the
+width, is redrawn; elsewhere a whole line is printed every so many seconds."""
 
 import os
 import sys

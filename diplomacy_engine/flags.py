@@ -31,7 +31,7 @@ class OnlyIf(NamedTuple):
     all settings of some records, `@OnlyIf(...).for_all(Record)`.
     """
 
-    reason: str  # for whoever sets it in vain
+    reason: str  # part of the error message
     applies: Callable[[Any], Any]  # of all settings: whether it has an effect
 
     def for_all(self, *records: type) -> Callable[[type], type]:

@@ -18,7 +18,7 @@ RunSettings = Any  # a learner's: a dataclass with the names of the script's `Ar
 
 
 def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = False) -> None:
-    """Raise UserError for settings that contradict each other, the map, or what is there."""
+    """Raise UserError for settings that contradict each other, the map, or existing files."""
     reward = make_reward_mix(args.reward, game_map)
     try_reward(reward, len(game_map.powers), game_map.board.victory_centers)
     for flag in ("pool_bots", "eval_bots"):
@@ -65,7 +65,7 @@ def _talks(name: str) -> bool:
 
 
 def check_memory(args: RunSettings, game_map: Map, weights: int, ranks: int = 1) -> None:
-    """Raise UserError if what grows with the flags named needs more memory than there is."""
+    """Raise UserError if arrays whose size follows from the named flags exceed the memory."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not to be known here

@@ -25,7 +25,7 @@ def of_bots(args: RunSettings) -> dict[PlayerSpec, int]:
 
 
 def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[PlayerSpec, int]:
-    """Return how many games the last evaluation has against searches, and say what it plays."""
+    """Return the number of games of the last evaluation against each search, and print it."""
     games, provinces, more = of_bots(args), len(game_map.provinces), {}
     if provinces <= 100:  # searches of larger maps take hours
         shares = {"lookahead": 2, "mcts": 5 if provinces <= 50 else 20}  # which are slow

@@ -1,7 +1,7 @@
-"""The probe of a policy: what it says of a few fixed positions of its map.
+"""The probe of a policy: its outputs for a few fixed positions of its map.
 
-A checkpoint stores it, and whoever loads the checkpoint computes it again. If the two differ, the
-code computes another policy than the one that was trained, whatever the name of its file.
+A checkpoint stores the probe, and loading the checkpoint computes it again. If the two differ, the
+code computes another policy than the trained one.
 """
 
 import functools

@@ -196,8 +196,8 @@ def bundled(name: str = f"{PLAIN}.py") -> Learner:
 
 
 def of_checkpoint(saved: Checkpoint, script: str | Path | None = None) -> Learner:
-    """Return who plays a checkpoint: `script` (OWN: the copy in its folder), if it is there, else
-    the script with the name, and best the content, of the one that trained it."""
+    """Return the learner that plays a checkpoint: that of `script` (OWN: the copy in its folder),
+    else the script with the name, and best the content, of the one that trained it."""
     copy, name = _copy_of_script(saved), saved["script_name"]
     if script is not None and (script != OWN or copy):
         return of_file(copy if script == OWN else script)

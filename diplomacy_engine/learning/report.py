@@ -1,4 +1,4 @@
-"""report.md of a run: what was trained, how, and how well it plays, to be sent to somebody."""
+"""report.md of a run: settings, training and evaluation, in one page to share."""
 
 import json
 import platform

@@ -33,8 +33,8 @@ def show_games(
 
 
 def thoughts(player: ExplainingPlayer, game: Game, power: str) -> dict[str, dict]:
-    """Return what a player thinks of a power's decision, to be kept in a saved game: its `value`,
-    by unit the likeliest `orders`, of a search the best candidates `tried`."""
+    """Return a player's explanation of a power's decision, for a saved game: its `value`, by unit
+    the likeliest `orders`, of a search the best candidates `tried`."""
     if not has_decision(game.to_state(), power):
         return {}
     hint = advice(game, player, power)

@@ -107,7 +107,7 @@ def check_changes(old: Any, new: Any, changeable: Sequence[str]) -> None:
 
 
 def exit_status(train: Callable[[_Args], int], args: _Args, remark: str) -> int:
-    """Train with some settings; what the user did wrong, or Ctrl-C, is said in one sentence."""
+    """Train with some settings; print a user's error, or Ctrl-C, as one sentence."""
     try:
         return train(args)
     except UserError as error:

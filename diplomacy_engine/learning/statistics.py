@@ -1,4 +1,4 @@
-"""What is played and learned, as sums that processes can add up, and the figures of them."""
+"""Counts of play and learning, as sums over processes, and the metrics computed from them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -120,7 +120,7 @@ class Results:
 
 
 class Episodes:
-    """Counts episodes, a stream's decisions in one game, and what they are paid by `parts`."""
+    """Counts episodes (a stream's decisions in one game) and their rewards by `parts`."""
 
     REBUILT = ("parts",)
 

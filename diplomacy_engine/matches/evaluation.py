@@ -16,7 +16,8 @@ from .tables import play_tables
 
 
 def baseline(settings: MatchSettings, player: str) -> dict:
-    """Return `par`, what `player` wins as each power against itself; nothing if it is not known."""
+    """Return `par`, the results of `player` as each power against itself; nothing if they are not
+    known."""
     name = settings.game_map.name
     # A file may have that name, too.
     if name not in MAP_NAMES or player != "dumbbot" or settings.rules != GameRules.of(name):
@@ -33,7 +34,7 @@ class Evaluation(MatchReport):
         `overall` and `by_power` are FIGURES with 95% intervals, `orders` OrderCounter.shares,
         `style` OrderCounter.style, `by_result` ResultCounter.figures, `press` TalkCounter.figures
         where powers talk. With teams `overall` and `by_team` are about teams, `by_power` about
-        single powers. `par`, if known, is what the other player wins as each power against itself.
+        single powers. `par`, if known, has the other player's results as each power against itself.
         With `per_game` each game has a number `game` (from 1 on), `power` (or `team`) and FIGURES.
         """
         settings, (player, against) = self.settings, self.players

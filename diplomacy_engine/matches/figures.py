@@ -86,8 +86,8 @@ def summarize(
     """Return value, low and high of FIGURES over seats.
 
     Means are stratified by `seat` (n,), the power played; `ranges` are those of MEANS. `game` (n,)
-    is whose each seat is, None: each another's. Where a game has several, they depend on each
-    other, and the games are the sample.
+    is the game of each seat; None: every seat has another game. Several seats of a game depend on
+    each other; then the games are the sample.
     """
     several, summary = False, {}
     if game is not None:

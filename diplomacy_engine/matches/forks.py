@@ -44,7 +44,7 @@ class Rollouts(NamedTuple):
 
 
 def join_rollouts(paths: Sequence[str | Path]) -> Rollouts:
-    """Read shards and return them as one, by number; UserError names what is missing or twice."""
+    """Read shards and join them by number; UserError names a missing or repeated position."""
     parts = []
     for path in paths:
         try:
@@ -97,9 +97,9 @@ def fork(
 
     `games` is made with auto_reset=False; copies of `rows` are played in its last rows,
     `destinations(games, positions, copies)`, and stay there. A rollout stops when it has been in
-    `years` springs after its first phase, or with its game. `seats` (P,): which player plays each
-    power; `score`: (games, rows) -> (rows, P); `note` is called with games, decisions and the
-    orders about to be given; `record` copies of each position are kept as saved games. Of `part`
+    `years` springs after its first phase, or with its game. `seats` (P,): the number in `players`
+    of each power's player; `score`: (games, rows) -> (rows, P); `note` is called with games,
+    decisions and their orders; `record` copies of each position are kept as saved games. Of `part`
     K/N only every N-th position is played, from the K-th on, as it is when all are: bots' copies
     come out alike, and `join_rollouts` joins what N machines saved.
     """

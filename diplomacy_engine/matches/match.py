@@ -1,4 +1,4 @@
-"""A match: what holds for all its games, and what has come of them."""
+"""A match: the settings of all its games, and their outcomes."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -83,7 +83,7 @@ def match_settings(match: Match, **changes: Any) -> MatchSettings:
 
 
 def identity(player: Player) -> Hashable:
-    """Return what tells a player from others: its specification, if it was loaded by one."""
+    """Return the identity of a player: its specification, if it was loaded by one."""
     return getattr(player, "spec", player.name)
 
 

@@ -1,4 +1,4 @@
-"""What orders a player of a match gives: of which kinds, how its games open, and what is odd."""
+"""Counts of a player's orders in a match: their kinds, the openings, and odd orders."""
 
 from collections import Counter
 from math import comb, log2
@@ -35,7 +35,7 @@ class ResultCounter:
         self._forget()
 
     def _forget(self) -> None:
-        """Forget the games that are being played, whose results are not known yet."""
+        """Forget the running games."""
         self._orders: list[tuple[np.ndarray, np.ndarray]] = []  # rows, kinds
         self._years: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # rows, years, centers
         self._openings: dict[int, str] = {}

@@ -34,10 +34,10 @@ def rank_games(map_name: str) -> int:
 def candidate_seats(
     members: int, powers: int, num_games: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return who sits where, (E, powers): 0 the player, 1 + i member i.
+    """Return the seats, (E, powers): 0 the player, 1 + i member i.
 
-    Each table is played in every rotation. Nobody comes again before all have come, or twice at a
-    table.
+    Each table is played in every rotation. No member is seated again before all were seated, or
+    twice at a table.
     """
     if members < powers - 1:
         raise UserError(f"a table of {powers} needs {powers - 1} members besides the player")

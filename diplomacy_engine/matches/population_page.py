@@ -1,4 +1,4 @@
-"""A page of a population: its ladder, what every member is, and who ends above whom."""
+"""A page of a population: its ladder, its members, and the cross table."""
 
 import re
 from collections.abc import Callable, Collection, Mapping

@@ -54,8 +54,8 @@ def play_pairs(
 ) -> GamePairs:
     """Play pairs of games and add up the rewards of each.
 
-    The powers take turns in being exchanged; who plays what is drawn. Pair i is the same however
-    many there are, if policies are greedy.
+    Each power's policy is exchanged in turn; the players' seats are drawn. Pair i does not depend
+    on the number of pairs, if policies are greedy.
     """
     match = match_settings(match, **settings)
     num_powers, num_players = len(match.game_map.powers), len(players)
@@ -120,7 +120,7 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
 
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return who is compared: by name, powers (m,) and their numbers as members (m,)."""
+    """Return the groups to compare: by name, powers (m,) and their numbers as members (m,)."""
     parts, nodes = game_map.teams.parts, {}
     for depth, (team_of, member_of) in enumerate(itertools.pairwise(parts)):
         for node in range(int(team_of.max()) + 1):

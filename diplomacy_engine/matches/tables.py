@@ -177,10 +177,10 @@ def play_tables(
 ) -> Report:
     """Play games, and return a report of this `kind`.
 
-    `seats` (G, P): which of `players` plays each power; `first`: the first game's number. Those
-    below `samples` are saved, with what `think` says of number and Game. `counted`: whose orders
-    are. If the match breaks off, by whatever error, `keep_finished` returns the games that have
-    ended, and why.
+    `seats` (G, P): the number in `players` of each power's player; `first`: the first game's
+    number. Games below `samples` are saved, with the result of `think` for number and Game.
+    `counted`: the player whose orders are counted. If any error ends the match, `keep_finished`
+    returns the finished games and the cause.
     """
     names, identities = names_apart(players), tuple(map(identity, players))
     greedy = tuple(bool(getattr(player, "greedy", False)) for player in players)

@@ -1,4 +1,4 @@
-"""Tournaments: mixed tables of several players, their ratings, and who ends ahead of whom.
+"""Tournaments: mixed tables of several players, their ratings, and a cross table.
 
 With more players than powers some sit out; with fewer some have several seats. Where a share is of
 games, each game counts once, however many seats the players have in it.
@@ -23,8 +23,8 @@ def balanced_seats(
     """Return the players (E, P) at the powers of so many games.
 
     Every `players` games in a row each has each power once. A block of `players * powers` games
-    seats tables drawn at random, each in every rotation of the powers, so that those who meet meet
-    with each other's powers too.
+    seats tables drawn at random, each in every rotation of the powers, so that players who meet
+    also meet with exchanged powers.
     """
     seats = np.empty((num_games, powers), np.int64)
     first, chair = np.arange(players)[:, None], np.arange(powers)
@@ -39,9 +39,9 @@ def balanced_seats(
 
 
 def cross_table(seats: np.ndarray, ranks: np.ndarray, solo: np.ndarray, players: int) -> dict:
-    """Return what each player did in the games it shares with each other one, (players, players)
-    each: `games`, `above` (the sum over games of the share of pairs of seats in which it ranks
-    above, a tie being half) and `solos`. `seats`, `ranks` (1 = best) and `solo` are (E, P)."""
+    """Return each player's results in games with each other one, (players, players) each:
+    `games`, `above` (the sum over games of the share of pairs of seats in which it ranks above, a
+    tie being half) and `solos`. `seats`, `ranks` (1 = best) and `solo` are (E, P)."""
     games, above, solos = np.zeros((3, players, players))
     has = seats[:, :, None] == np.arange(players)  # (E, P, players)
     sits = has.any(1)
@@ -120,8 +120,8 @@ def play_tournament(
 ) -> Tournament:
     """Play mixed tables of different players.
 
-    With teams a player has all powers of one, and what is said of powers is said of teams; only
-    `by_power` is of each power by itself.
+    With teams a player has all powers of a team, and results are per team; only `by_power` is of
+    each power by itself.
     """
     rules = match_settings(match, **settings)
     names = names_apart(players)

@@ -1,4 +1,4 @@
-"""A picture of who ends above whom among many players, as SVG."""
+"""The cross table of many players as a picture (SVG)."""
 
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
@@ -16,7 +16,7 @@ _FONT = 'font-family="system-ui, sans-serif"'
 
 
 def matrix_svg(names: Sequence[str], shares: np.ndarray) -> str:
-    """Return who ends above whom as a square of colors, row above column.
+    """Return the cross table as a square of colors, row above column.
 
     `shares` are (players, players); NaN where two never met.
     """

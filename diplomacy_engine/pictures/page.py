@@ -1,4 +1,4 @@
-"""What the pages that show games are made of: one stylesheet, one script, a map's facts as JSON.
+"""The parts of pages that show games: a stylesheet, a script, a map's facts as JSON.
 
 The script draws no board itself: board.py has drawn what lies on it in each phase.
 """

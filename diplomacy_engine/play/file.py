@@ -157,7 +157,7 @@ def read_session(
     """Return a game in a file of ours or of another program, and its key `play`, if any.
 
     It is the game of this `number`, from 1 (None: the last). `changes` are fields of GameRules
-    which a game without that key has in place of its own. `note` gets what our rules contradict.
+    which a game without that key has in place of its own. `note` gets differences from our rules.
     """
     saved = deque(islice(read_games(file, game_map, note=note), number), maxlen=number or 1)
     if len(saved) < (number or 1):

@@ -46,7 +46,7 @@ class People(NamedTuple):
     worth: Mapping = {}
 
     def opening(self, history: Sequence[Mapping], number: int, power: str) -> Opening:
-        """Return what people play where a power has ordered so in phase `number`."""
+        """Return how often people give a power's orders of phase `number`."""
         games, sets = self.openings.get(power, (0, {}))
         start = history[0]["state"]["units"].get(power) or ()
         starting = {unit_of(text) for text in next(iter(sets), "").split("; ")}

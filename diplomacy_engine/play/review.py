@@ -100,10 +100,10 @@ def _own_draws(player: Player) -> Player:
 
 
 class Reviewed(NamedTuple):
-    """One decision of a power. Worths are points: 100 times the `sum_of_squares` to be expected.
+    """One decision of a power. Worths are 100 times the expected `sum_of_squares`.
 
-    Centers and survival (in %) are those to be expected `Judges.years` later. Losses are in % of
-    what the better orders leave, half of it worth and half centers.
+    Centers and survival (in %) are the expected ones `Judges.years` later. A loss is the share, in
+    %, of worth and of centers with the better orders that the given orders lose, averaged.
     """
 
     phase: str
@@ -128,13 +128,13 @@ class Reviewed(NamedTuple):
 
 
 class Reviews:
-    """The review of a saved game, to be iterated over: lists of Reviewed as they are ready.
+    """The review of a saved game. Iterating yields lists of Reviewed as they are ready.
 
     Attributes:
-        total, done: decisions to review, and those that are.
-        left_out: phase, power and reason of what is not reviewed.
-        judges: who judge.
-        years: after how many of them centers and survival are looked at.
+        total, done: number of decisions to review, and reviewed so far.
+        left_out: phase, power and reason of the decisions that are not reviewed.
+        judges: the Judges.
+        years: game years after which centers and survival are counted.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Reviews:
         powers: Sequence[str] = (),
         settings: JudgeSettings | None = None,
     ):
-        """See make_judges for the players; `powers`: whose decisions (none: all). UserError: no
+        """See make_judges for the players; `powers` are those to review (none: all). UserError: no
         such power, or no judge."""
         game = Game.from_saved_game(saved, game_map)
         years = game.rules.max_years or _year_limit(saved, game)
@@ -259,8 +259,8 @@ class Reviews:
     def _faults(
         self, phase: Mapping, power: str, submitted: Sequence[str], best: Sequence[str]
     ) -> list[tuple[float, str]]:
-        """Return what was wrong with orders whatever the others did, as it was in this game, each
-        with its weight."""
+        """Return the faults of orders that do not depend on the others' orders, each with its
+        weight."""
         games = VectorGame(self.map, 1, threads=1, auto_reset=False)
         load_state(games, phase["state"])
         lines, causes = played_orders(games, phase["orders"], result_words(phase["results"]))
@@ -294,8 +294,8 @@ class Reviews:
     def _chances(
         self, verdicts: Verdicts, d: int, number: int, power: int
     ) -> list[tuple[float, str]]:
-        """Return what the submitted orders do worse than the better ones, as adjudicating them
-        against all samples shows and playing on, each with its weight."""
+        """Return the disadvantages of the submitted orders against the better ones, from
+        adjudicating all samples and from playing on, each with its weight."""
         places, chances = verdicts.places[d], []
         worse, after = (
             self._after(number, np.where(places, own, verdicts.samples[d]))
@@ -416,7 +416,7 @@ def summary(decisions: Sequence[Reviewed], left_out: Sequence[dict]) -> dict:
 
 
 def page_facts(replay: Replay, reviews: Reviews, decisions: Sequence[Reviewed]) -> dict:
-    """Return what the pages show of a review, which may still be under way."""
+    """Return the data of a review for the pages; it may still be running."""
     record = summary(decisions, reviews.left_out)
     judge, records = reviews.judges.name, [one._asdict() for one in decisions]
     if judge == "lookahead":

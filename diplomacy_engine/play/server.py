@@ -1,9 +1,9 @@
-"""The local page of a game: files, and what the page asks and says, as JSON over HTTP.
+"""The local page of a game: files, and the page's requests as JSON over HTTP.
 
-It trusts nobody who merely reaches the port. Every request to /api/ carries a token in a header,
-which no page of another origin can send: its preflight gets no CORS answer. A Host that could be a
-name bound anew to 127.0.0.1, and an Origin or Sec-Fetch-Site of another page, are refused. Silent
-connections are closed, and only so many are served at once.
+Reaching the port gives no rights. Every request to /api/ carries a token in a header, which no page
+of another origin can send: its preflight gets no CORS answer. A Host that could be a name bound
+anew to 127.0.0.1, and an Origin or Sec-Fetch-Site of another page, are refused. Silent connections
+are closed, and only so many are served at once.
 """
 
 import contextlib
@@ -302,7 +302,8 @@ class _Handler(BaseHTTPRequestHandler):
         return _STATUS[getattr(error, "kind", "invalid")]
 
     def _told(self, error: UserError) -> bytes:
-        """Return what went wrong; of the game's file only the name, as guests see it too."""
+        """Return the error's text, with only the name of the game's file, since guests see it,
+        too."""
         session, text = self.server.session, str(error)
         for file in (session.file, *(one.file for one in session.opened)):
             for path in (os.path.realpath(file), str(file)):
@@ -399,7 +400,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is no HTTP request, or one of an unknown method."""
+        """Answer invalid HTTP requests and unknown methods."""
         self.close_connection = True
         if not hasattr(self, "command"):
             self.command = None

@@ -74,12 +74,12 @@ def mixed_table(named: Mapping[str, str], players: Sequence[str], seed: int) -> 
 class PlaySession:
     """A game that people and players play.
 
-    What somebody asks for is done or refused by UserError, and then nothing has changed: it is not
-    theirs to do, it was meant for another `step`, or it cannot be. A viewer says who asks.
+    A request is carried out, or refused by UserError and nothing changes: the viewer may not make
+    it, it was meant for another `step`, or it is impossible.
 
     `record` is the key `play` of the file, to go on with a session; without tokens one begins.
-    `drawn` says who opponents really are, once the game is over.
-    `opened` are the other sessions of its server: begun from it, or from their files.
+    `drawn` has the names of drawn opponents, once the game is over. `opened` are the other sessions
+    of its server: begun from it, or from their files.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class PlaySession:
         return self.record.tokens
 
     def owner(self, token: str) -> str | None:
-        """Return whose token it is; None if nobody's. Waits for nobody, as `viewer` may."""
+        """Return the seat of a token, or None, without waiting (`viewer` may wait)."""
         same = {
             name: hmac.compare_digest(own.encode(), token.encode())
             for name, own in self.tokens.items()
@@ -209,7 +209,8 @@ class PlaySession:
         return next((name for name in same if same[name]), None)
 
     def viewer(self, token: str, power: str | None = None) -> Viewer | None:
-        """Return who has a token; None if nobody. `power`: whose orders they give in a sandbox."""
+        """Return the viewer with a token, or None. `power`: the power that it orders for in a
+        sandbox."""
         owner = self.owner(token)
         if owner is None:
             return None
@@ -323,7 +324,7 @@ class PlaySession:
                 self._player(name)
 
     def _as_chosen(self) -> dict[str, str]:
-        """Return who sits where as the host would choose it."""
+        """Return the seats as the host would choose them."""
         own, mixed = {HOST: "me", GUEST: "guest"}, MIXED in self.record.opponents
         return {
             power: own.get(seat.kind) or (MIXED if mixed else self._short.get(seat.player, ""))
@@ -367,7 +368,7 @@ class PlaySession:
         return other
 
     def paste(self, viewer: Viewer, text: str) -> list[str]:
-        """Begin from a pasted position or game; return what does not agree with our rules."""
+        """Begin from a pasted position or game; return its differences from our rules."""
         with self.lock:
             self._check_unbegun(viewer)
             after = self.now.copy()
@@ -378,7 +379,7 @@ class PlaySession:
 
     @property
     def chosen(self) -> dict[str, str]:
-        """Power -> who is to play it: what the host last chose, of the `choices` that there are."""
+        """Power -> its player: the host's last choice, among the `choices`."""
         options, chosen = ("me", "guest", *self.choices), {}
         names = cycle([self.told(name, self.game) for name in self.record.opponents])
         for number, power in enumerate(self.game.powers):
@@ -388,8 +389,8 @@ class PlaySession:
         return chosen
 
     def choose_seats(self, viewer: Viewer, choice: Mapping[str, str], begin: bool = True) -> None:
-        """Choose who plays, and perhaps begin. Of each power: `me` (once, or for all), `guest`, or
-        one of `choices`."""
+        """Set each power's player, and perhaps begin: `me` (once, or for all), `guest`, or one of
+        `choices`."""
         with self.lock:
             self._check_unbegun(viewer)
             after, seats, named = self.now.copy(), {}, {}
@@ -602,7 +603,7 @@ class PlaySession:
         return self.now.step, () if sees_all else (viewer.power,)
 
     def review_of(self, viewer: Viewer) -> ReviewJob | None:
-        """Return what the viewer has of a review that was begun."""
+        """Return the part of a review that the viewer may see."""
         return self._reviews.get(self._reviewed(viewer)) if self.can_review else None
 
     def review(self, viewer: Viewer) -> None:
@@ -836,7 +837,7 @@ def _check_one_of(name: object, choices: Sequence[str] | Mapping, what: str) -> 
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """Return what changes whenever a file is replaced; None if it is gone."""
+    """Return a value that changes when a file is replaced; None if it is gone."""
     try:
         stat = os.stat(file)
     except OSError:

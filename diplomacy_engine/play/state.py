@@ -1,4 +1,4 @@
-"""A game that people play, as it stands, and what each of them may do in it; no players, no file.
+"""The state of a game that people play, and the moves that each may make; no players, no file.
 
 A session copies its state, changes the copy by one of the moves here, and saves it.
 """
@@ -163,7 +163,7 @@ class SessionState:
         self.game.send(power, receiver, " ".join(text.split()))
 
     def _withdraw_broken(self) -> None:
-        """Let those order again who have given orders that a deal rules out."""
+        """Withdraw submitted orders that a deal excludes."""
         for power in broken_orders(self.game):
             self.withdraw(power)
 

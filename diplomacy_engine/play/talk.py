@@ -1,4 +1,4 @@
-"""The talk in a game that people play: what players offer and answer, and people to them."""
+"""The talk in a game that people play: offers and answers of players and people."""
 
 import contextlib
 from collections.abc import Mapping, Sequence

@@ -217,7 +217,8 @@ class TextGame:
             self.write(f"  {unit}: {', '.join(best[:_MOST_HINTS])}")
 
     def _show_tried(self, tried: SearchReasons) -> None:
-        """Show what a search has tried, best first, and what it expects of the others."""
+        """Show the candidates of a search, best first, and the orders that it expects of the
+        others."""
         if all(candidate.value is None for candidate in tried.candidates):
             self.write("  it found only these orders, so it had nothing to compare:")
         for candidate in tried.candidates[:CANDIDATES]:
@@ -358,7 +359,7 @@ class TextGame:
 
 
 def read_terms(game: Game, power: str, text: str) -> dict:
-    """Return what an offer of a power asks for, as keywords of Game.offer.
+    """Return the clauses of a power's offer, as keywords of Game.offer.
 
     `text` has, with `;` between them, `peace`, orders of both sides' units, `zone ENG`, and
     `both|we|they out ENG`; `in F1902M` is for a later phase.

@@ -1,7 +1,7 @@
-"""What somebody at a game is shown, as dictionaries for JSON: the state of play, orders, pictures.
+"""A viewer's view of a game, as dictionaries for JSON: the state of play, orders, pictures.
 
-Nobody is shown the orders that others have given for the current phase, nor what they talk about:
-a seat sees its own offers and deals, and with open press also who else has peace.
+A viewer does not see the others' orders for the current phase, or their talk: a seat sees its own
+offers and deals, and with open press also which other powers have peace.
 """
 
 import base64
@@ -49,7 +49,7 @@ def order_view(game_map: Map, text: str) -> dict:
 
 
 def decision_view(game: Game, power: str, draft: Sequence[str] = ()) -> dict | None:
-    """Return what a power has to order now; None if nothing.
+    """Return a power's decision now, or None.
 
     For builds a unit is an open home center. Of the `draft` it has the orders that can be given,
     and those that a deal leaves a unit alone.
@@ -116,7 +116,7 @@ class _Shown(NamedTuple):
 
 
 def _phase_number(phases: Sequence[str], phase: str | None) -> int | None:
-    """Return the number of a phase that was played; None for what stands last."""
+    """Return the number of an adjudicated phase; None for the present one."""
     return phases.index(phase) if phase in phases[:-1] else None
 
 
@@ -238,7 +238,7 @@ def settings_view(session: PlaySession) -> dict:
 
 
 def _power_view(session: PlaySession, viewer: Viewer, shown: _Shown, power: str) -> dict:
-    """Return a power as it stood in the phase shown, and who plays it."""
+    """Return a power in the phase shown, and its player."""
     scene, seat = shown.scene, (session.now.seats or {}).get(power)
     player = None
     if seat is not None:
@@ -400,7 +400,7 @@ def talk_view(game: Game, power: str | None, reasons: Mapping[int, str]) -> dict
 
 
 def sentences(game: Game, power: str | None) -> list[tuple[str, str, str]]:
-    """Return what was said to and by a power in this phase besides offers: who, to whom, what."""
+    """Return a power's messages in this phase besides offers: sender, recipient, text."""
     return [
         (message["sender"], message["recipient"], message_words(game.vector_game, message))
         for message in game.messages

@@ -1,4 +1,4 @@
-"""Ask players about one `Game`, in texts: their orders, what they think, and their talk."""
+"""Ask players about one `Game`, in texts: their orders, explanations and talk."""
 
 import contextlib
 import math
@@ -194,7 +194,8 @@ def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
 def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
     """Return each unit's orders, the likeliest first; UserError if there is nothing to order.
 
-    The first ones are mended together. Where nobody talks none takes part in what others do.
+    The first ones are mended together. Without press they leave out orders with other powers'
+    units.
     """
     advices = advice_to_all(game, player, [power])
     if not advices:
@@ -219,7 +220,7 @@ def advice(game: Game, player: ExplainingPlayer, power: str) -> Advice:
 def advice_to_all(
     game: Game, player: ExplainingPlayer, powers: Collection[str]
 ) -> dict[str, Advice]:
-    """Return power -> what a player would do, for those with something to order; no search."""
+    """Return power -> a player's advice, without search, for the powers with decisions."""
     games, decisions, advices = game.vector_game, _decisions(game, powers), {}
     if not decisions.count:
         return advices

@@ -119,7 +119,7 @@ def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) ->
 def make_assumptions(
     assumed: names.Assumed, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
 ) -> Assumptions:
-    """Return whom a search of `policy` takes the others for."""
+    """Return the models of the other players for a search of `policy`."""
     players = assumed.players
     if assumed.kind == "pool":
         folder = Path(players[0].files[0]).parent / "checkpoints"

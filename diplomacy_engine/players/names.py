@@ -131,7 +131,7 @@ class ProgramSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class SelfSpec(PlayerSpec):
-    """The policy that searches, as whom it may take the others for."""
+    """The searching policy itself, as a model of the other players."""
 
 
 @dataclass(frozen=True)
@@ -290,10 +290,10 @@ def drawn_names(names: Sequence[str], powers: int) -> list[str]:
 
 
 def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
-    """Return what tables, pages and saved games call a player.
+    """Return a player's name in tables, pages and saved games.
 
-    That is a policy's own name, its run folder, or its path below this folder, else folder and
-    file. `folders` more stand before these.
+    It is a policy's own name, its run folder, or its path below this folder, else folder and file,
+    with `folders` more folders before it.
     """
 
     def path_tail(path: str | Path, parts: int = 1) -> str:

@@ -1,8 +1,8 @@
 """Which players a file may name by itself, and which the command line must name as well.
 
 A saved game, or the settings in a run folder, may come from anybody. A player that reads settings,
-asks a server or runs a script does what its name says as soon as it is loaded. So whoever loads
-players that a file names asks `check_named` first, and nothing else decides it.
+asks a server or runs a script does so as soon as it is loaded. So code that loads players named by
+a file calls `check_named` first; this function alone decides.
 """
 
 import re

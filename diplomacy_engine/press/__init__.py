@@ -1,1 +1,1 @@
-"""Deals between powers before they order: offers, what is bound by them, talk in words."""
+"""Deals between powers before they order: offers, binding orders, talk in words."""

@@ -1,5 +1,5 @@
-"""`Press`: who may talk when in many games, and what the deals made there leave to order. The games
-know nothing of this; what a phase agreed upon is gone as soon as they are in another."""
+"""`Press`: the protocol of talk in many games, and the orders that deals leave. The games
+themselves do not depend on it; the deals of a phase end when the games move on."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -47,11 +47,11 @@ def phase_number(year: np.ndarray, phase: np.ndarray) -> np.ndarray:
 
 
 class Tally(NamedTuple):
-    """What was said in every game since it began; each wish of peace counts as an offer."""
+    """Counts of the talk in every game since it began; each wish of peace counts as an offer."""
 
     offered: shaped("E", np.int64)
     agreed: shaped("E", np.int64)  # deals; a peace of two wishes is one
-    refused: shaped("E, results", np.int64)  # by OfferResult: declined, or agreed to in vain
+    refused: shaped("E, results", np.int64)  # by OfferResult: declined, or accepted without effect
     phases: shaped("E", np.int64)  # movement phases
     with_deals: shaped("E", np.int64)  # those of them with at least one deal
     broken: shaped("E, P, P", np.int64)  # orders of one power against deals with another
@@ -61,7 +61,7 @@ class Tally(NamedTuple):
 
 
 class PressView(NamedTuple):
-    """What D powers know of the deals of this phase; powers are numbered from the observer on."""
+    """D powers' view of the deals of this phase; powers are numbered from the observer on."""
 
     bound: np.ndarray  # (D, V) bool, own units that do not have all their orders any more
     closed: np.ndarray  # (D, P, V) bool, provinces a power keeps out of by a deal with the observer
@@ -72,11 +72,11 @@ class Press:
     """The talk of E games, which are not changed, by their rules, or by fields of GameRules given
     here.
 
-    Their `press` is `mutual`, peace between two powers that both want it; `offers`, in each round a
-    power may send one offer to one other power, which says yes or no; or `propose-choose`, it may
-    send one to each other, and each side of a pair picks one of the pair's two offers, or none:
-    what both pick is a deal (Kramar et al. 2022). Unless `binding`, broken deals are only counted;
-    with `open_press` everybody sees who has peace with whom.
+    Their `press` is `mutual`: peace between two powers that both wish it; `offers`: in each round a
+    power may send one offer to one other power, which accepts or declines; or `propose-choose`: it
+    may send one to each other power, and each side of a pair picks one of the pair's two offers, or
+    none; an offer that both pick is a deal (Kramar et al. 2022). Unless `binding`, broken deals are
+    only counted; with `open_press` all powers see which powers have peace.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What powers see that talk before they order: the boards, and what was said and agreed upon."""
+"""Observations of powers that talk before they order: the boards, messages and deals."""
 
 from collections.abc import Sequence
 from enum import IntEnum

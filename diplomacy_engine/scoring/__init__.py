@@ -1,1 +1,1 @@
-"""What a game is worth: rewards, and who won."""
+"""Rewards, and the results of games."""

@@ -1,7 +1,7 @@
-"""Who was in the way: the units behind the result words of a phase that was played, found from
-position, orders and words, so that any saved game can be asked. Of a bounce: each unit strong
-enough to keep the mover out, whatever the others did; of `no convoy`: the dislodged fleets, nobody
-if no complete route was ordered or the paradox rule stopped the army."""
+"""The units responsible for the results of an adjudicated phase, computed from position, orders and
+results, also of any saved game. For a bounce: each unit that alone was strong enough to keep the
+mover out; for `no convoy`: the dislodged fleets, none if no complete route was ordered or the
+paradox rule stopped the army."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -832,11 +832,11 @@ class Game:
     ) -> "Game":
         """Return a game that continues from a state dictionary; other arguments are those of Game.
 
-        `state` must have `name` (the phase) and `units`. Optional are `centers`, `retreats`,
-        `conceded` (powers), `agreed` (the game ended in a draw by votes), and, for policies,
-        `last_orders`, power -> texts of the last movement phase, and `last_results`, unit -> result
-        words. Other keys are ignored, but a key like a misspelt one of these is an error. UserError
-        if the state is impossible, with the place and the reason.
+        `state` must have `name` (the phase) and `units`. Optional are `centers`, `retreats` and,
+        for policies, `last_orders`, power -> texts of the last movement phase, and `last_results`,
+        unit -> result words. Other keys are ignored, but a misspelt one is an error. `agreed`: a
+        game that is over ended in a draw by votes; `conceded` are the powers that have conceded.
+        UserError if the state is impossible, with the place and the reason.
         """
         game = cls(game_map, **rules)
         positions.load_state(game._games, state, agreed, conceded)

@@ -1,6 +1,6 @@
-"""Language models that run here: they write legal orders alone, whatever tokenizer and weights.
-Every legal order is a path of tokens, its line end included, in a trie of its slot, and the model
-chooses only where the trie branches. This file alone needs transformers."""
+"""Local language models: they write only legal orders, with any tokenizer and weights. Every legal
+order is a path of tokens, its line end included, in a trie of its slot, and the model chooses only
+where the trie branches. This file alone needs transformers."""
 
 import itertools
 import os

@@ -26,7 +26,7 @@ from .settings import LanguageSettings
 
 @dataclass
 class Counts:
-    """What a model was asked and what came of it. `orders` = `legal_at_once` + `repaired` +
+    """Counts of a model's requests and orders. `orders` = `legal_at_once` + `repaired` +
     `fell_back`."""
 
     decisions: int = 0

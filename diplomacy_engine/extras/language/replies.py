@@ -1,4 +1,4 @@
-"""What a model has written, read as orders: which are legal, and what is wrong with the others."""
+"""A model's reply, read as orders: the legal ones, and the mistakes of the others."""
 
 import json
 import re

@@ -24,9 +24,9 @@ ANSWERS = ("no", "yes")
 
 class Talker(DealChooser, Silent):
     """A language model that offers and answers deals. It chooses among the deals that a trained
-    policy chooses among, with powers with which it has none in this phase, and answers whatever it
-    is offered. `said` is what it says with each of the last offers or answers. Where deals may be
-    broken its orders decide whether it keeps them."""
+    policy chooses among, with powers with which it has none in this phase, and answers all offers.
+    `said` has its words with each of the last offers or answers. If deals may be broken, its orders
+    decide whether it keeps them."""
 
     player: LanguagePlayer
     breaks_deals = True

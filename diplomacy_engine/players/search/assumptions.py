@@ -1,4 +1,4 @@
-"""Who the other powers are taken for: one player, or several, each as likely as its orders tell."""
+"""Models of the other players: one player, or several with probabilities inferred from orders."""
 
 import numpy as np
 
@@ -15,10 +15,11 @@ LEAST = 0.02  # share of the profiles that a hypothesis keeps, so that a change 
 
 
 class Assumptions:
-    """Beliefs about which of several players each other power is.
+    """Probabilities of several players for each other power.
 
-    They are even at the start of a game, then follow Bayes' rule on the orders of each unit, whose
-    probabilities are smoothed shares of samples. Without `learns` each profile samples a player.
+    They are uniform at the start of a game, then follow Bayes' rule on the orders of each unit; an
+    order's likelihood is its smoothed share of samples. Without `learns` each profile samples a
+    player.
     """
 
     def __init__(self, hypotheses: dict[str, Draws], learns: bool = True):

@@ -1,8 +1,8 @@
 """Sampled best response: a search one phase ahead, for `fast:POLICY` and `lookahead`.
 
 Anthony et al. 2020, *Learning to Play No-Press Diplomacy with Best Response Policy Iteration*,
-algorithm 1: candidates are sampled from a policy, and profiles of the others' orders from what
-these are taken for; a candidate is worth its mean value over the profiles a phase later.
+algorithm 1: candidates are sampled from a policy, and profiles of the others' orders from models of
+the other players; a candidate's value is its mean over the profiles a phase later.
 """
 
 from collections.abc import Callable
@@ -104,7 +104,7 @@ def with_likeliest(
 
 
 class BestResponse(SearchPlayer):
-    """Tries its orders against what others may do. `note`, if set, gets every `Search` of `act`."""
+    """Tries candidates against profiles. `note`, if set, gets every `Search` of `act`."""
 
     note: Callable[[Search], None] | None = None
 
@@ -238,9 +238,9 @@ class BestResponse(SearchPlayer):
 class Lookahead(BestResponse):
     """Looks one step ahead: of 48 joint orders it gives the best against eight of the others'.
 
-    DumbBot proposes them, half with another order for one unit, and `CenterClaims` says what a
-    board is worth. One step look-ahead as PyTAG's OSLA, but as all move at once the others are
-    taken for DumbBots.
+    DumbBot proposes them, half with another order for one unit, and `CenterClaims` values the
+    boards. It is one-step look-ahead as PyTAG's OSLA, but since all move at once the others are
+    modeled as DumbBots.
     """
 
     name = "lookahead"

@@ -1,9 +1,8 @@
-"""What joint orders were worth when they were given, beside others that could have been given.
+"""The value of joint orders when they were given, compared with other possible orders.
 
-Many decisions are judged at once, by several judges. Each expects others to order as it would,
-draws candidates, and plays on. The candidates of a decision meet the same samples of what the
-others may order; the best then meets samples that did not choose it, since the best of many seems
-better than it is.
+Many decisions are judged at once, by several judges. Each models the others by itself, draws
+candidates, and plays on. The candidates of a decision meet the same samples of the others' orders;
+the best then meets fresh samples, since the maximum of many estimates is biased upwards.
 """
 
 from collections import Counter
@@ -123,7 +122,7 @@ def regression(inputs: np.ndarray, score: np.ndarray) -> np.ndarray:
 
 
 class Verdicts(NamedTuple):
-    """What came of D decisions; R samples of the others' orders, J judges, C centers.
+    """The verdicts on D decisions; R samples of the others' orders, J judges, C centers.
 
     Second in arrays (D, 2, ...) are the given orders and the better ones: the same where no orders
     are better by a standard error. A loss is a share of what the better orders have, half of the
@@ -145,7 +144,7 @@ class Verdicts(NamedTuple):
 
 
 class Judge:
-    """One of those who judge: what it expects everybody to order, and what boards are worth."""
+    """A judge: a model of everybody's orders, and a value of boards."""
 
     def __init__(self, own: Draws, value: LeafValue, name: str = ""):
         self.own, self.value, self.name = own, value, name or own.name
@@ -316,7 +315,7 @@ class _Playouts:
 
 
 class _Trial:
-    """The candidates of D decisions, and what came of them against samples."""
+    """The candidates of D decisions, and their results against samples."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""PyTAG's two baselines as they are there, without what `lookahead` and `mcts` know of DumbBot."""
+"""PyTAG's two baselines as in PyTAG, without DumbBot's orders, which `lookahead` and `mcts` use."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .uct import DecoupledUct, UctSettings
 
 
 class Osla:
-    """One-step look-ahead in every phase, as if nobody else gave an order.
+    """One-step look-ahead in every phase, without orders of the other powers.
 
     One unit (or build) after the other tries all its orders, with those already chosen, and takes
     the one after which the board is worth most by `CenterClaims`; equals are drawn, but what can be

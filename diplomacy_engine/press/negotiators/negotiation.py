@@ -1,4 +1,4 @@
-"""Negotiators: what talks for a power before it orders, and how the talk of a phase is held."""
+"""Negotiators, which talk for a power before it orders, and the protocol of a phase's talk."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -16,14 +16,14 @@ from ..press import Press
 
 
 class Talk(NamedTuple):
-    """Who is asked to talk: n powers, each of one game in a movement phase."""
+    """A call for talk: n powers, each of one game in a movement phase."""
 
     games: VectorGame
     decisions: Decisions  # of all games, with all legal orders
     game: np.ndarray  # (n,) int64
     power: np.ndarray  # (n,) int64
     known: Deals  # of n games: what each of them knows of the deals made so far
-    # (n, P) int32, years since each power last broke a deal with it, NONE: never; None: nobody did
+    # (n, P) int32, years since each power last broke a deal with it, NONE: never; None: no breaches
     breaches: np.ndarray | None = None
     binding: bool = True  # whether deals must be kept
 
@@ -36,16 +36,16 @@ class Talk(NamedTuple):
 
 @runtime_checkable
 class Negotiator(Player, Protocol):
-    """A player that talks, too; `isinstance` tells whether one does. Others stay silent."""
+    """A player that also talks, by `isinstance`; other players stay silent."""
 
     def wishes(self, talk: Talk) -> np.ndarray:
-        """Return with whom each power wishes peace, (n, P) bool; for `mutual` press."""
+        """Return each power's wishes for peace, (n, P) bool; for `mutual` press."""
 
     def offers(self, talk: Talk) -> Offers:
-        """Return at most one offer of each power, whatever it is in `offers` press."""
+        """Return at most one offer of each power; for `offers` press."""
 
     def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        """Return whether each offer is agreed to, (n,) bool, by the power that stands in `talk`."""
+        """Return whether the power in `talk` accepts each offer, (n,) bool."""
 
     def proposals(self, talk: Talk) -> Offers:
         """Return at most one offer of each power to each other one; for `propose-choose` press."""
@@ -56,20 +56,20 @@ class Negotiator(Player, Protocol):
 
 @runtime_checkable
 class Listener(Negotiator, Protocol):
-    """A negotiator that is told the deals of a phase before it orders."""
+    """A negotiator that gets the deals of a phase before it orders."""
 
     def hear(self, talk: Talk) -> None: ...
 
 
 def spoken(player: Player, count: int) -> list[str]:
-    """Return what a player has just said with offers or answers, its `said`, (count,) texts."""
+    """Return a player's words with its last offers or answers, its `said`, (count,) texts."""
     sentences = list(getattr(player, "said", ()))
     return sentences if len(sentences) == count else [""] * count
 
 
 def honest_seats(players: Sequence[Player], seat_player: np.ndarray) -> np.ndarray:
-    """Return which powers (E, P) keep their deals where nothing makes them: all but those whose
-    player has an attribute `breaks_deals` that says so, of all or by power (E, P)."""
+    """Return the powers (E, P) that keep deals that may be broken: all but those for which their
+    player's attribute `breaks_deals` is true, for all or by power (E, P)."""
     honest = np.ones(seat_player.shape, bool)
     for number, player in enumerate(players):
         breaks = np.broadcast_to(getattr(player, "breaks_deals", False), honest.shape)
@@ -85,7 +85,7 @@ def talk_of(press: Press, decisions: Decisions, game: np.ndarray, power: np.ndar
 def negotiate(
     press: Press, decisions: Decisions, players: Sequence[Player], seat_player: np.ndarray
 ) -> None:
-    """Hold the talk of a phase in all games; who is no negotiator in `seat_player` is silent."""
+    """Hold the talk of a phase in all games; players of `seat_player` without talk are silent."""
     games, talking = press.games, press.talking()
     seats = np.zeros(seat_player.shape, bool)
     seats[decisions.game, decisions.power] = True  # who has a unit to order

@@ -1,4 +1,4 @@
-"""Who is near whom, and the two negotiators that need to know no more: `peaceful` and `coin`."""
+"""Which powers are near each other, and the negotiators `peaceful` and `coin`."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from .negotiation import Silent, Talk, best_of_pairs, partner_of
 
 
 class PowerReach:
-    """What powers of n games hold and can reach by land or sea. `reach` (n, P, V): units that can
-    move to a province; `held` (n, P, V): by unit or center; `threat` (n, P, P): units of the first
-    that can move to what the second holds."""
+    """Provinces that powers of n games hold and can reach by land or sea. `reach` (n, P, V): number
+    of units that can move to a province; `held` (n, P, V): by unit or center; `threat` (n, P, P):
+    number of the first power's units that can move to provinces held by the second."""
 
     def __init__(self, games: VectorGame, rows: np.ndarray):
         board, state, powers = games.board, games.state, games.num_powers
@@ -58,7 +58,7 @@ def first_choice(score: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
 
 class PeaceNegotiator:
-    """What somebody says who wishes peace and no other deals, in every protocol."""
+    """A negotiator that wishes peace and no other deals, in every protocol."""
 
     def wishes(self, talk: Talk) -> np.ndarray:
         raise NotImplementedError
@@ -93,8 +93,8 @@ class PeaceNegotiator:
 
 
 class Peaceful(PeaceNegotiator, Silent):
-    """Keeps peace with all but the neighbor that is the easiest to take centers from. That is the
-    one with fewest centers for each own unit that can move to what it holds."""
+    """Makes peace with all powers but the easiest target: the neighbor with the fewest centers for
+    each own unit that can attack it."""
 
     def _target(self, talk: Talk) -> np.ndarray:
         around, n = PowerReach(talk.games, talk.game), np.arange(len(talk.game))
@@ -108,7 +108,7 @@ class Peaceful(PeaceNegotiator, Silent):
 
 
 class Coin(Peaceful):
-    """Wishes peace by a toss of a coin for each other power: what talk is worth without thought."""
+    """Wishes peace with each other power with probability one half, as a control."""
 
     def wishes(self, talk: Talk) -> np.ndarray:
         powers = talk.games.num_powers

@@ -1,5 +1,5 @@
-"""Negotiators that try what a deal would bring. `breaker` breaks deals where it may, `grudge` and
-`sanction` mind (Kramar et al. 2022). Only deals about the likeliest moves are tried."""
+"""Negotiators that compute the gain of a deal. `breaker` breaks deals, `grudge` and `sanction`
+retaliate (Kramar et al. 2022). They consider only deals about the likeliest moves."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -28,8 +28,8 @@ def promise(side: Side, province: int, order: int) -> tuple[int, int, int, int]:
 
 
 class LikelyOptions:
-    """One game of a talk, as far as deals to try need it: they begin with what is likely anyhow.
-    `profiles` are (K, V) of that game; `orders` are the legal ones, by the province of the unit."""
+    """The part of a game that possible deals need; these are about likely moves. `profiles` (K, V)
+    are those of the game; `orders` are the legal ones, by the province of the unit."""
 
     def __init__(self, talk: Talk, row: int, around: PowerReach, profiles: np.ndarray):
         games, decisions, game = talk.games, talk.decisions, int(talk.game[row])
@@ -119,8 +119,8 @@ def defence_deals(options: LikelyOptions, me: int, other: int) -> list[tuple]:
 
 
 class Planner(Silent):
-    """Offers the best of some templates, by what it would bring with orders as its player gives.
-    Its player is taken to give the orders of everybody when deals are tried on `profiles`."""
+    """Offers the best of some templates, by its gain on `profiles`: orders of all powers drawn from
+    this negotiator's player."""
 
     value = "claims"
 
@@ -216,7 +216,7 @@ class Planner(Silent):
 
 class Nash(Planner):
     """Offers the deal with the largest product of both sides' gains, if both gain: the solution of
-    Nash (1950), with no deal as the disagreement point. Agrees to what brings a gain."""
+    Nash (1950), with no deal as the disagreement point. Accepts deals from which it gains."""
 
     def templates(self, options: LikelyOptions, me: int, other: int) -> Iterator[tuple]:
         yield PEACE_ALONE
@@ -230,9 +230,9 @@ class Nash(Planner):
 
 
 class Dealer(Planner):
-    """Looks at centers alone, as the partners of the DeepDip thesis' later environment do. Offers
-    what brings itself most of them. Agrees to what brings more, or as many if the sender has at
-    least two centers less than itself."""
+    """Counts centers only, as the partners in the DeepDip thesis' later environment. Offers the
+    deal that gains it the most centers. Accepts deals that gain it centers, and deals without
+    effect on its centers if the sender has at least two centers fewer."""
 
     value = "centers"
 
@@ -254,8 +254,8 @@ class Dealer(Planner):
 
 
 class Responder(Nash):
-    """A `nash` that sometimes gives the orders that answer best, if partners keep their deals. They
-    are chosen among its player's own and those of the profiles on which it tries deals."""
+    """A `nash` that sometimes plays the best response to partners that keep their deals, chosen
+    among its player's orders and those of the profiles."""
 
     breaks_deals = False
     _talk: Talk | None = None
@@ -266,7 +266,7 @@ class Responder(Nash):
         self._heard = state.seed[talk.game].copy(), state.turn[talk.game].copy()
 
     def weights(self, talk: Talk) -> tuple[np.ndarray, np.ndarray]:
-        """Return who looks for an answer (n,) bool, and how it weighs all powers' shares (n, P)."""
+        """Return which powers play a best response (n,) bool, and weights of shares (n, P)."""
         raise NotImplementedError
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
@@ -298,7 +298,7 @@ class Responder(Nash):
 
 
 class Breaker(Responder):
-    """Deals as `nash` does, and then orders what is best for it if the others keep the deals."""
+    """Makes deals as `nash`, then plays the best response to partners that keep theirs."""
 
     breaks_deals = True
 
@@ -308,7 +308,7 @@ class Breaker(Responder):
 
 
 class Grudge(Nash):
-    """As `nash`, but makes no deals for `years` with who broke one with it."""
+    """As `nash`, but for `years` makes no deals with a power that broke one with it."""
 
     def __init__(self, player: Player, name: str, profiles: int = 8, years: int = GRUDGE_YEARS):
         super().__init__(player, name, profiles)
@@ -338,7 +338,7 @@ class Grudge(Nash):
 
 
 class Sanction(Grudge, Responder):
-    """As `grudge`, and what a breaker loses is as much worth to it as what it gains itself."""
+    """As `grudge`, and values a breaker's loss as much as its own gain."""
 
     def weights(self, talk: Talk) -> tuple[np.ndarray, np.ndarray]:
         distrusts = self.distrusts(talk)

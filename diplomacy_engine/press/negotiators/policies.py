@@ -21,7 +21,7 @@ class TalkingNetwork(Network, Protocol):
     """What a script's network offers that talks; the shapes are those of the script."""
 
     def sample_talk(self, obs: BoardViews, *inputs: np.ndarray | None) -> tuple[np.ndarray, ...]:
-        """Return what powers say, drawn by noise in (0, 1) that is the last of `inputs`."""
+        """Return powers' talk, sampled by noise in (0, 1), the last of `inputs`."""
 
     def sample_keeps(self, obs: BoardViews, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return whether powers keep their deals, 1 or 0, and the log-probability; (D,) each. Not

@@ -1,6 +1,6 @@
 """Games that were played elsewhere, made into saved games: of the `diplomacy` package, of a
-webDiplomacy site (`history.json`), or blocks of order texts. What was ordered is played again by
-our rules, and what does not agree is told."""
+webDiplomacy site (`history.json`), or blocks of order texts. The orders are replayed by our rules,
+and differences are reported."""
 
 import contextlib
 import itertools
