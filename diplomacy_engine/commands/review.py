@@ -84,8 +84,8 @@ def _show(title: str, reviews: Reviews, decisions: list[Reviewed], record: dict)
         for one in sorted(mine, key=lambda one: -one.loss)[:WORST]:
             better = ", ".join(text for text in one.best if text not in one.orders)
             console.print(
-                f"{power} {phase_title(one.phase)}: {one.mark} lost {one.loss:.0f}% of what was "
-                f"left; better: {better or 'fewer orders'}; {one.reasons[0]}"
+                f"{power} {phase_title(one.phase)}: {one.mark} lost {one.loss:.0f}% of its "
+                f"prospects; better: {better or 'fewer orders'}; {one.reasons[0]}"
             )
     if reviews.left_out:
         console.print(f"left out: {counted(len(reviews.left_out), 'thing')}")

@@ -41,7 +41,7 @@ def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = F
         "--year-limit truncate needs a year limit, but --max-years is 0": (
             args.year_limit == "truncate" and args.max_years == 0
         ),
-        f"--pool-bots {quoted(pool, 60)}: nobody talks to them, name what stands after the +": pool,
+        f"--pool-bots {quoted(pool, 60)}: there is no talk, name the player after the +": pool,
         # A checkpoint does not keep what was inferred.
         f"--pool-bots {quoted(inferring, 60)}: infer: cannot be used here": inferring,
         f"--eval-bots {quoted(voices, 60)}: talk needs diplomacy_learners.press": (

@@ -37,7 +37,7 @@ def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[Play
             f"{full_rounds(n, sides)} games against {bot.text}" for bot, n in described
         )
         if game_map.name == "small":
-            text += "; against a perfect player, who wins as RUSSIA, about 50% is the most"
+            text += "; about 50% is the most against a perfect player, which wins as RUSSIA"
         log.message(f"last evaluation: {text}")
     return more
 

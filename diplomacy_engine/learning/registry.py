@@ -106,7 +106,7 @@ class Learner:
         if gap > probes.TOLERANCE:
             edited = "the edit, or edit a copy of another name"
             if file_sha256(self.file) == saved["script_sha256"]:
-                edited = "what has changed in diplomacy_engine, or in what the script imports"
+                edited = "the change in diplomacy_engine, or in a module that the script imports"
             raise UserError(
                 f"{saved.path}: {self.file} computes another policy than the one that was trained "
                 f"(it differs by {gap:.2g}): undo {edited}"

@@ -253,8 +253,8 @@ class RunLog:
         if exploited:
             self.progress.message(
                 f"{self.exploited}: a copy of it would win at most "
-                f"{1 / len(sides_of(exploited)):.1%} against itself; what this learner wins "
-                "beyond that is a lower bound on how far it can be exploited."
+                f"{1 / len(sides_of(exploited)):.1%} against itself; this learner's "
+                "wins above that are a lower bound on its exploitability."
             )
         goes_on = self.stopped or not self.progress.finished
         steps = next_steps(self.folder, resume=goes_on, player=self.player, rules=self.rules)

@@ -280,7 +280,8 @@ def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
 
 WHERE = (
     "change policies in `Agent.observe`, `Agent.legal_orders`, `Agent.encode` and "
-    "`Agent.get_action`, which all use; they have no memory, and draw by the noise alone"
+    "`Agent.get_action`, which learner, copies and players call; they must keep no memory, and "
+    "sample only by `noise`"
 )
 
 
@@ -318,8 +319,8 @@ def check_orders(full: Decisions, own: Decisions, again: Decisions) -> None:
         or not all(map(np.array_equal, own, again))
     ):
         raise UserError(
-            "`Agent.legal_orders` must leave each decision and slot, and each slot some of its "
-            "legal orders, and the same ones if it is asked again about these"
+            "`Agent.legal_orders` must keep every decision and slot, and some legal orders of each "
+            "slot; applied to its own result it must change nothing"
         )
 
 

@@ -5,7 +5,7 @@ import { $, counted, h, nice, swatch } from "/page.js";
 const WORST = 5; // decisions that are listed before all others
 const APART = 16; // pixels between two marks over the slider
 const SIZES = {
-  "??": ["Blunder", "lost at least 35 % of what was left"],
+  "??": ["Blunder", "lost at least 35 % of the prospects"],
   "?": ["Mistake", "lost at least 18 %"],
   "?!": ["Inaccuracy", "lost at least 10 %"],
   "!": ["Strong", "all else that was tried is worse"],
@@ -120,7 +120,7 @@ export class Review {
           {
             id: `review-${power}`,
             "aria-pressed": String(power === this.power),
-            title: "Accuracy: 100 if nothing was lost, 0 if as much as by random orders",
+            title: "Accuracy: 100 if nothing was lost, 0 if as much as with random orders",
             onclick: () => {
               Object.assign(this, { power, all: false });
               this.draw();

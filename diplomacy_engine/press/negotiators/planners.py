@@ -194,7 +194,7 @@ class Planner(Silent):
     def refusal(self, talk: Talk, offers: Offers) -> str:
         gains, possible = self.trials.gains(talk, np.arange(len(talk.game)), offers)
         if not possible[0]:
-            return "it conflicts with what is already agreed"
+            return "it conflicts with the deals of this phase"
         worth = self.worth(talk, gains)[0]
         if worth > -0.005:
             return "it reckons the deal would gain it nothing"
