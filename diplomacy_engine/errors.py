@@ -1,10 +1,10 @@
-"""The error that everybody who uses this project may meet."""
+"""The error of invalid input."""
 
 from ._suggest import printable
 
 
 class UserError(ValueError):
-    """What was asked for cannot be done; the message is one sentence that says what and why.
+    """A request cannot be carried out; the message is one sentence with the place and the reason.
 
     Commands and the trainer print it. Any other exception is a bug and goes through, also a plain
     ValueError, such as that of arrays which do not fit each other.

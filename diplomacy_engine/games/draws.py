@@ -1,5 +1,5 @@
 """Random draws: each is a function of a game's seed, its turn, the power and its use (`Salt`), and
-so the same in whatever order, batch, thread or process players are asked."""
+so the same in any order, batch, thread or process."""
 
 import numpy as np
 

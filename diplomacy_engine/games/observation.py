@@ -54,7 +54,7 @@ class Observation(NamedTuple):
 
 
 class BoardViews(NamedTuple):
-    """What D powers see of G boards; each is there once, as the map's first power sees it."""
+    """Views of G boards by D powers; each board is there once, as the map's first power sees it."""
 
     board: np.ndarray  # (G, V, F) int8, these three as in Observation
     last_order: np.ndarray  # (G, V) int32

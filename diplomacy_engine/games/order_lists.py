@@ -12,7 +12,7 @@ from .decisions import Decisions, row_edges
 def without_orders(decisions: Decisions, unwanted: np.ndarray) -> Decisions:
     """Return decisions without the orders that are `unwanted`, (N,) bool.
 
-    A slot that would be left with none keeps all of its.
+    A slot all of whose orders are unwanted keeps them.
     """
     lengths = np.diff(decisions.order_start)
     slot = np.repeat(np.arange(len(lengths)), lengths)

@@ -12,9 +12,9 @@ from .vector_game import VectorGame
 def own_choices(games: VectorGame, decisions: Decisions, helps: bool | np.ndarray) -> Decisions:
     """Return decisions with only the orders that a policy chooses from.
 
-    If it `helps` others, one bool for all decisions or (D,), these are all; else those in which no
-    other power's unit takes part. There the armies of a movement decision come before its fleets,
-    which then see whom they can convoy.
+    With `helps` (one bool for all decisions, or (D,)) these are all orders; else those without
+    another power's unit. Then the armies of a movement decision come before its fleets, which see
+    the armies' orders and so which army to convoy.
     """
     if np.all(helps):
         return decisions

@@ -52,10 +52,10 @@ SLICE = 16  # fewer items than this per thread are not worth a thread
 
 
 class StepResult(NamedTuple):
-    """What one step did to every game; of a game that ended, its final position.
+    """The result of one step in every game; of a game that ended, its final position.
 
-    After a step of some rows only, entry i is about rows[i]. Who has conceded is not alive, and has
-    no centers here.
+    After a step of some rows only, entry i is of rows[i]. A power that has conceded is not alive
+    here, and has no centers.
     """
 
     ended: shaped("E", np.int8)  # End; RUNNING where the game goes on or had ended before
@@ -178,12 +178,12 @@ class VectorGame:
     """E games of one map.
 
     Args:
-        game_map: a map's name or file, a Map, or GameRules: all rules of the games, of which these
-            here play by the map and the year limit, and others by the rest.
+        game_map: a map's name or file, a Map, or GameRules; VectorGame itself uses their map and
+            year limit, matches and players the other rules.
         num_games: E.
         seed: seeds every game; the same seed gives the same games for the same orders.
-        max_years: game years after which a game ends (None: the map's own, or that of the rules;
-            0: no limit).
+        max_years: game years after which a game ends (None: the limit of the map or the rules; 0:
+            no limit).
         threads: threads that share the games (None: one per usable processor).
         auto_reset: start a new game in a row as soon as its game has ended. Without it a finished
             game stays, has no decisions, and waits for `reset`.
@@ -260,7 +260,7 @@ class VectorGame:
     def run(self, function: Callable[..., None], count: int, numbered: bool = False) -> list:
         """Call `function(first, last)` on slices of range(count), in threads; return the results.
 
-        With `numbered` it gets the slice's number, too, by which to choose scratch memory.
+        With `numbered` it also gets the slice's number, for example to choose scratch memory.
         """
         if self._pool is None or count < 2 * SLICE:
             return [function(0, count, 0) if numbered else function(0, count)]
@@ -287,7 +287,7 @@ class VectorGame:
         self.run(lambda first, last: self.call(kernel, *before, first, last, *after), count)
 
     def check_orders(self, orders: np.ndarray) -> None:
-        """Raise a ValueError unless `orders` are as `new_orders` makes them."""
+        """Raise a ValueError unless `orders` has the shape and type of `new_orders`."""
         _check("orders", orders, (self.num_games, len(self.board.terrain)), "int32")
         if not orders.flags.carray:
             raise ValueError("orders must be a contiguous and writable array")
@@ -305,11 +305,11 @@ class VectorGame:
         self.state.seed[rows] = self.row_seed[rows] = seeds
 
     def spare(self, num_games: int) -> "VectorGame":
-        """Return new games of the same rules and threads, such as for a search."""
+        """Return new games of the same rules and threads, for example for a search."""
         return VectorGame(self.rules, num_games, threads=self.threads, auto_reset=False)
 
     def is_like(self, other: "VectorGame") -> bool:
-        """Return whether a position copied from `other` would go on here as it does there."""
+        """Return whether a position copied from `other` would continue here as it does there."""
         return self.map == other.map and self.max_years == other.max_years
 
     def copy_from(
@@ -318,10 +318,10 @@ class VectorGame:
         """Copy positions of `rows` (n,) of other games of the same map into rows `into` (n,) here.
 
         Rows are copied in order, and `other` may be these games themselves. With `keep_seeds` a
-        copy has the random numbers of its original, else its own.
+        copy has the seed of its original, otherwise its own.
 
         Raises:
-            ValueError: another map, rows that do not exist, or two numbers of rows.
+            ValueError: another map, invalid rows, or different numbers of rows.
         """
         rows, into = other._rows(np.atleast_1d(rows)), self._rows(np.atleast_1d(into))
         if rows.shape != into.shape:
@@ -394,7 +394,7 @@ class VectorGame:
         return self.observe_powers(decisions.game, decisions.power)
 
     def observe_powers(self, games: np.ndarray, powers: np.ndarray) -> Observation:
-        """Return what `powers` (D,) see of `games` (D,), whether they have a decision or not."""
+        """Return the observations of `games` (D,) by `powers` (D,), with or without a decision."""
         count, provinces = len(games), len(self.board.terrain)
         out = Observation(
             np.empty((count, provinces, NUM_BOARD_FEATURES), np.int8),
@@ -408,7 +408,7 @@ class VectorGame:
         return out
 
     def view_boards(self, games: np.ndarray, powers: np.ndarray) -> BoardViews:
-        """Return what `powers` (D,) see of `games` (D,), with one board for each game."""
+        """Return the views of `games` (D,) by `powers` (D,), with one board for each game."""
         viewed_games, row = np.unique(games, return_inverse=True)
         boards = self.observe_powers(viewed_games, np.zeros(len(viewed_games), np.int8))
         return BoardViews(*boards, row, np.asarray(powers, np.int8))
@@ -440,15 +440,15 @@ class VectorGame:
     ) -> StepResult:
         """Adjudicate one phase of every running game and move on to its next phase.
 
-        A game ends as it stands, and its orders are not played, if by `state.conceded` only one
-        power or team is left, or if all that are alive have `state.votes` for a draw. Write both
-        before the step in which they are to count; votes are of one step.
+        A game ends without adjudication if all but one power or team have `state.conceded`, or if
+        all surviving powers have `state.votes` for a draw. Write both before the step; votes count
+        for one step.
 
         Args:
             orders: (E, V) int32, order numbers by the province of the unit (or center to build in),
                 NONE for none. A number that is not an order of the unit there counts as none: a
                 unit holds, a dislodged one disbands, a build is waived, a removal is left to civil
-                disorder. Neutral units, and those of who has conceded, have no orders.
+                disorder. Neutral units, and units of powers that have conceded, get no orders.
             rows: games to play, integers or a mask; None: all.
             out: the result of an earlier step of as many games, to be overwritten.
         """
@@ -484,7 +484,7 @@ class VectorGame:
         return (owners == np.arange(self.num_powers, dtype=np.int8)).sum(1).astype(np.int16)
 
     def outcomes(self, rows: np.ndarray | None = None) -> Outcomes:
-        """Return how the games of the given rows (integers or a mask; None: all) stand."""
+        """Return the Outcomes of rows (integers or a mask; None: all), finished or not."""
         rows = self._rows(rows)
         out = new_arrays(Outcomes, E=len(rows), P=self.num_powers)
         self.call(_read_outcomes, self.board, self.state, rows, out)

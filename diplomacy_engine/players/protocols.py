@@ -1,4 +1,4 @@
-"""What a player is: the functions that matches, environments and pages call."""
+"""The interface of players: the methods that matches, environments and pages call."""
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -20,9 +20,9 @@ class Player(Protocol):
         A number that is not in its slot's list counts as no order: a unit holds, a dislodged one
         disbands, a build is waived, a removal is left to civil disorder. NONE is such a number.
 
-        Whatever it draws is a function of the game's seed, its turn and the power (games/draws.py),
-        so that a second call returns the same. It sees nothing of what others order in this phase.
-        The arrays of `decisions` are reused after the call; copy what you keep.
+        Random draws are a function of the game's seed, its turn and the power (games/draws.py), so
+        that a second call returns the same. A player does not see the others' orders of this phase.
+        The arrays of `decisions` are reused after the call; copy them to keep them.
         """
 
 
@@ -44,22 +44,22 @@ class WatchingPlayer(StatefulPlayer, Protocol):
 
 @runtime_checkable
 class CountingPlayer(Player, Protocol):
-    """A player that counts what it asked of something else, such as a language model."""
+    """A player that counts its requests, for example to a language model."""
 
-    keep: int  # of so many games, from the first one on, it keeps its thoughts
+    keep: int  # number of games, from the first one on, of which it keeps its thoughts
 
     def counts(self) -> dict: ...
 
     def thoughts(self, game_number: int, phase: str, power: str) -> dict:
-        """Return what led to a decision of a game that it keeps; nothing if it was not asked."""
+        """Return the thoughts behind a decision of a kept game; nothing if there was no request."""
 
 
 class Explanation(NamedTuple):
-    """Why a player would order what it does; N and D as in Decisions.
+    """A player's probabilities of orders, and its values; N and D as in Decisions.
 
-    A slot's probabilities add up to 1. They hold after the likeliest order of each earlier slot of
-    the same decision, one slot after the other: the path that greedy play takes. In winter, what an
-    earlier slot took has probability 0.
+    A slot's probabilities add up to 1. They are conditional on the likeliest order of each earlier
+    slot of the same decision, as in greedy play. In winter the order of an earlier slot has
+    probability 0.
     """
 
     probability: np.ndarray  # (N,) float32, of each legal order of its slot, 0..1
@@ -70,7 +70,7 @@ class Explanation(NamedTuple):
 
 @runtime_checkable
 class ExplainingPlayer(Player, Protocol):
-    """A player that can also say what it thinks; `isinstance` tells whether one can."""
+    """A player with explanations; use `isinstance` to find out."""
 
     def explain(self, games: VectorGame, decisions: Decisions) -> Explanation:
         """Return the probability of every legal order of `decisions`, and the values.
@@ -80,20 +80,20 @@ class ExplainingPlayer(Player, Protocol):
 
 
 class Reasons(NamedTuple):
-    """What a player that searches has tried for one movement decision; K candidates, R profiles."""
+    """The candidates of a search for one movement decision; K candidates, R profiles."""
 
     candidates: np.ndarray  # (K, V) int32, its joint orders by province; the first is the player's
     # own without a search
-    value: np.ndarray  # (K,) float64, mean of what each was worth; NaN if it was not tried
-    error: np.ndarray  # (K,) float64, standard error of that; NaN where it is not known
+    value: np.ndarray  # (K,) float64, mean value of each; NaN if it was not tried
+    error: np.ndarray  # (K,) float64, standard error of the mean; NaN if unknown
     share: np.ndarray  # (K,) float64, probability that each is played
-    expected: np.ndarray  # (R, V) int32, orders of the others that it reckons with
-    beliefs: dict[str, np.ndarray]  # whom it takes each power for: player -> (P,) probability
+    expected: np.ndarray  # (R, V) int32, expected orders of the others
+    beliefs: dict[str, np.ndarray]  # player -> (P,) probability that it plays each power
 
 
 @runtime_checkable
 class ReasoningPlayer(ExplainingPlayer, Protocol):
-    """A player that can say what it has tried; `isinstance` tells whether one can."""
+    """A player that returns the candidates of its search; use `isinstance` to find out."""
 
     def reasons(self, games: VectorGame, decisions: Decisions) -> list[Reasons]:
         """Return the reasons for each of `decisions`, of a movement phase. Changes nothing."""

@@ -89,7 +89,7 @@ class Offers(NamedTuple):
         )
 
 
-# What is said with each offer, and with its answer: (O,) texts each, empty where nothing is.
+# The words with each offer, and with its answer: (O,) texts each, empty without words.
 Words = tuple[Sequence[str], Sequence[str]]
 
 
@@ -115,7 +115,7 @@ def join_offers(parts: Sequence[Offers]) -> Offers:
 
 
 class Deals(NamedTuple):
-    """What the confirmed deals of E games ask for in this phase."""
+    """The clauses of the confirmed deals of E games in this phase."""
 
     promised: shaped("E, V", np.int32, NONE)  # the order promised for the unit there, or NONE
     promised_to: shaped("E, V", np.uint64)  # bits of the powers it was promised to

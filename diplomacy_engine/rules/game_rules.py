@@ -31,19 +31,19 @@ class _Options:
     draw_votes: bool = False
     """whether powers may vote for a draw"""
     draws_after: Annotated[int, Meta(ge=0, le=30_000)] | None = None
-    """first year in which players vote for a draw (games/votes.py says which), which then is
-    possible; None: they do not"""
+    """first year in which players vote for a draw (games/votes.py), which implies `draw_votes`;
+    None: they do not vote"""
     press: Protocol | None = None
     """how powers make deals before they order, as in docs/press.md; None: they do not"""
     press_rounds: Annotated[int, Meta(ge=1)] | None = None
-    """how many offers a power may send in a phase; with `propose-choose`, to each other power;
-    None: 4 with `offers`, else 1, and the number stands here"""
+    """number of offers that a power may send in a phase, with `propose-choose` to each other power;
+    None: 4 with `offers`, else 1"""
     binding: bool = True
-    """whether orders that break a deal cannot be given"""
+    """whether deals exclude the orders that would break them"""
     open_press: bool = False
-    """whether everybody sees who is at peace with whom"""
+    """whether all powers see which powers are at peace with each other"""
     break_cost: Annotated[float, Meta(ge=0)] = 0.0
-    """taken from the reward of who breaks its deals with another power in a phase"""
+    """penalty of a power for each partner with which it breaks deals in a phase"""
 
 
 OPTIONS = tuple(field.name for field in fields(_Options))  # all fields but the map
@@ -61,7 +61,7 @@ class GameRules(_Options):
     """The rules of a game; UserError if a field is out of range."""
 
     map: Map
-    """the map, with its teams; its name or file will do"""
+    """the map, with its teams, or its name or file"""
 
     def __post_init__(self) -> None:
         options = convert(_Options, {name: getattr(self, name) for name in OPTIONS}, "these rules")
@@ -89,8 +89,8 @@ class GameRules(_Options):
         team_victory: int = 0,
         **options: Any,
     ) -> "GameRules":
-        """Return rules as settings say them: where they say nothing of `max_years`, it is the
-        map's, or that of the rules given in place of a map."""
+        """Return the rules of these settings; without `max_years` the limit is that of `game`, a
+        map or other rules."""
         if not isinstance(game, GameRules):
             game = cls(load_map(game))
             options = {"max_years": game.map.max_years} | options
@@ -104,8 +104,8 @@ class GameRules(_Options):
         return self.press, self.press_rounds, self.binding, self.open_press
 
     def flags(self, without: Collection[str] = ()) -> list[str]:
-        """Return the words of a command line that say how a map's usual rules differ from these,
-        but for what no command can be told, and the fields `without`."""
+        """Return the flags of a command for rules that differ from the map's usual ones, except
+        rules without a flag and the fields `without`."""
         teams, usual = self.map.teams, GameRules(self.map, max_years=self.map.max_years)
         words = ["--teams", teams.text] if teams.text else []
         words += ["--team-victory", str(teams.victory_centers)] if teams.victory_centers else []
@@ -118,8 +118,8 @@ class GameRules(_Options):
         return words
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a saved game says of its rules: those off their default, and its map, whole
-        if it is not included, so that it can be read where its file is not."""
+        """Return the rules for a saved game: those that differ from their defaults, and the map,
+        with all its facts if it is not an included one."""
         game_map, teams = self.map, self.map.teams
         notes: dict[str, Any] = {"map": game_map.name}
         if not game_map.is_included:
@@ -133,7 +133,7 @@ class GameRules(_Options):
     def from_json(
         cls, notes: Mapping, game_map: "str | Path | Map | GameRules | None", source: str
     ) -> "GameRules":
-        """Return the rules of a saved game, perhaps on another map or by rules given here."""
+        """Return the rules of a saved game; `game_map`, another map or rules, replaces its own."""
         if isinstance(game_map, GameRules):
             return game_map
         saved = convert(_SavedMap, notes, source)

@@ -70,7 +70,7 @@ _REQUIRED_OF_PROVINCE = _Province.__struct_fields__[:2]
 
 
 class MapError(UserError):
-    """A map file is wrong. `problems` lists everything found, a sentence each."""
+    """A map file has mistakes. `problems` lists them, a sentence each."""
 
     def __init__(self, source: str, problems: list[str]):
         problems = [" ".join(problem.split()) for problem in problems]
@@ -118,7 +118,7 @@ class Map:
     Attributes:
         name: the map's name, such as `small`.
         powers: names of the powers, alphabetical; their positions are the power indices.
-        unit_powers: the same, and after them the name of the neutral units if the map has any.
+        unit_powers: `powers`, and then the name of the neutral units if the map has any.
         provinces: province codes, alphabetical; their positions are the province indices.
         locations: location texts such as `STP` or `STP/NC`, sorted; positions are location indices.
         province_names: code -> full name.
@@ -126,11 +126,12 @@ class Map:
         coast_numbers: code -> the numbers of the province's coasts, as `coast_numbers` says.
         positions: code -> (x, y) of a drawing, for the provinces that give one.
         max_years: game years after which a game ends unless the user says otherwise.
-        can_convoy: (V,) bool, whether a fleet in a province convoys: at sea, and where it is said.
+        can_convoy: (V,) bool, whether a fleet in a province convoys: at sea, and if the file
+            has `convoys = true`.
         facts: the parsed file.
-        hash: sha256 of the facts, whatever the order of their keys.
+        hash: sha256 of the facts, independent of the order of their keys.
         board: see Board.
-        teams: which powers play together; see `with_teams`.
+        teams: the powers that play together; see `with_teams`.
     """
 
     def __init__(self, facts: dict, source: str = "(dictionary)"):
@@ -194,12 +195,13 @@ class Map:
     def with_teams(self, text: str, victory_centers: int = 0) -> "Map":
         """Return this map with other teams; itself if every power plays alone, and so did here.
 
-        A game of teams ends as soon as one team alone is alive, and by its centers as said here.
-        Where all powers are in one team, it ends only as a game without teams does, and so.
+        A game of teams ends as soon as only one team is alive, or a team has `victory_centers`. If
+        all powers are in one team, it ends as a game without teams.
 
         Args:
             text: such as `ENGLAND+ITALY`; empty for no teams.
-            victory_centers: with so many, and more than any other, a team has won; 0: none has.
+            victory_centers: a team wins with so many centers if no other has as many; 0: no such
+                victory.
 
         Raises:
             UserError: the teams cannot be read, or no team could have so many centers.
@@ -226,7 +228,7 @@ class Map:
         return same
 
     def contested(self) -> "Map":
-        """This map, or without teams if all powers are in one: somebody must be against."""
+        """This map, without its teams if all powers are in one: a match needs opponents."""
         return self.with_teams("") if len(self.teams.names) == 1 else self
 
     def _build_board(self) -> Board:
@@ -314,7 +316,7 @@ class Map:
         return board
 
     def power_number(self, name: str, or_neutral: bool = False) -> int:
-        """Return the index of a power, whatever the letter case of its name, or raise UserError.
+        """Return the index of a power by its name in any letter case, or raise UserError.
 
         With `or_neutral` the name may be that of the neutral units; their number is P.
         """
@@ -351,7 +353,7 @@ def load_map(name: "str | Path | Map") -> Map:
     object as before while the file is the same.
 
     Raises:
-        MapError: there is no such map, or its file is wrong; the message says what and where.
+        MapError: there is no such map, or its file has mistakes; the message lists them.
     """
     if isinstance(name, Map):
         return name

@@ -210,7 +210,7 @@ def ordering_powers(board, state, rows=slice(None)):
 def next_random(state):
     """Return `(new state, 32 random bits)` of the generator SplitMix64 (Steele et al. 2014).
 
-    Kernels never touch numpy's generator: this one gives the same draws whatever the threads.
+    Kernels never use numpy's generator: this one gives the same draws with any number of threads.
     """
     state = state + np.uint64(0x9E3779B97F4A7C15)
     z = state

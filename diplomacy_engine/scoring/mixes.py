@@ -47,7 +47,7 @@ class RewardMix:
         return {part.name: part.weight(progress) for part in self._parts}
 
     def weigh(self, paid: Mapping[str, np.ndarray], progress: float = 0.0) -> np.ndarray:
-        """Return the weighted sum, float32, of what each part pays, at a progress of 0..1."""
+        """Return the weighted sum, float32, of the parts' rewards, at a progress of 0..1."""
         return sum(np.float32(w) * paid[name] for name, w in self.weights(progress).items())
 
     def __call__(self, game: RewardInput, progress: float = 0.0) -> np.ndarray:

@@ -58,9 +58,10 @@ def figure_ranges(
 
 
 class Outcomes(NamedTuple):
-    """How games stand, finished or not. This alone says who has won, drawn, lost, and is alive.
+    """The standing of games, finished or not: winners, draws, losses and survivors.
 
-    The engine decides when a game ends; who has conceded is not alive and has no centers here.
+    The engine decides when a game ends; a power that has conceded is not alive here, without
+    centers.
     """
 
     ended: shaped("E", np.int8)  # End

@@ -1,4 +1,4 @@
-"""Rewards by name: what the end of a game, of a power or of a year is worth to each power.
+"""Rewards by name: payments to each power at the end of a game, of a power or of a year.
 
 `make_reward("sum_of_squares")` returns a function of a RewardInput; mixes.py makes weighted sums,
 and teams.py pays teams. With c a power's centers, W the centers that win and P the powers, a power
@@ -89,7 +89,8 @@ def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> Rew
 
 
 def _pay(game: RewardInput, winner, others, draw, eliminated) -> np.ndarray:
-    """Return (E, P) float32, what powers get whose game ends in this step, or who are eliminated.
+    """Return (E, P) float32, the rewards of powers whose game ends in this step, or that are
+    eliminated.
 
     Each value is a number or broadcasts to (E, P). A team's victory without a solo is a draw.
     """
@@ -228,7 +229,7 @@ def lead_delta(game: RewardInput) -> np.ndarray:
     return _pay_fall(game, change / game.victory_centers, last=True)
 
 
-# They compare powers: a power or team without an opponent gets the same whatever it does.
+# They compare powers: the reward of a power or team without an opponent is constant.
 _COMPARING = (leader, ordinal, sum_of_squares, draw_size, first_place)
 _IN_FALL = (center_delta, lead_delta, centers_held, captures, three_to_centers, survival_time)
 REWARDS: dict[str, Reward] = {

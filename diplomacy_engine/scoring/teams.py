@@ -33,7 +33,7 @@ class TeamMap(Protocol):
 
 
 class Level(NamedTuple):
-    """Who is compared with whom, (P,) integers from 0 on."""
+    """Groups of powers that are compared, (P,) integers from 0 on."""
 
     node: np.ndarray  # powers of one number are compared, those of NONE paid nothing,
     member: np.ndarray  # those of one number here as one
@@ -95,13 +95,13 @@ def node_input(powers: RewardInput, members: np.ndarray, of_member: np.ndarray) 
 def alive_with_team(alive: np.ndarray, team: np.ndarray) -> np.ndarray:
     """Return whether any power of each power's team is alive, (E, P) bool.
 
-    `team` (P,) is the team of each power; of each its own where there are no teams.
+    `team` (P,) is the team of each power; without teams each power has its own.
     """
     return (alive[:, :, None] & (team[:, None] == team)).any(1)
 
 
 def living_mate(alive: np.ndarray, team: np.ndarray, powers: np.ndarray) -> np.ndarray:
-    """Return powers (n,), or for those that are out one of their team that is alive, if any.
+    """Return powers (n,), each eliminated one replaced by a living power of its team, if any.
 
     `alive` is (n, P) bool, `team` as for `alive_with_team`.
     """
