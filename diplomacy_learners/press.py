@@ -1,8 +1,8 @@
 """Self-play PPO with talk: before each movement phase powers wish for peace, or offer deals.
 
-    python -m diplomacy_learners.press --map three # learns to wish for peace python -m
-    diplomacy_learners.press --map three --press offers # learns to offer and to answer python -m
-    diplomacy_engine evaluate --map three --press mutual \\
+    python -m diplomacy_learners.press --map three                  # learns to wish for peace
+    python -m diplomacy_learners.press --map three --press offers   # learns to offer and to answer
+    python -m diplomacy_engine evaluate --map three --press mutual \\
         --player runs/three__press...  --against peaceful+dumbbot
 
 A decision is a power's talk and its orders. Orders are sampled from those that keep the deals, or
