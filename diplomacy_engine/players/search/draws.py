@@ -4,6 +4,7 @@ All random numbers of a search come from the games' own seeds. So it samples the
 is searched at the same time, in whatever order and with however many threads.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -149,6 +150,28 @@ class PlayerDraws:
             slot_orders = drawn[decisions.slot_decision, :, decisions.slot_province]
             share = (slot_orders[slots] == decisions.order[:, None]).mean(1, dtype=np.float32)
         return Explanation(share, np.full(decisions.count, np.nan, np.float32))
+
+
+def joint_orders(
+    games: VectorGame,
+    rows: np.ndarray,
+    seeds: np.ndarray,
+    spare: VectorGame,
+    act: Callable[[VectorGame, Decisions], np.ndarray],
+) -> np.ndarray:
+    """Return what all powers may order in `rows` (n,), from seeds (n, K): (n, K, V) int32. `act`
+    gives the orders (S,) of decisions in `spare`, where the copies are."""
+    source, parts = np.repeat(rows, seeds.shape[1]), []
+    for first in range(0, len(source), spare.num_games):
+        part = slice(first, first + spare.num_games)
+        copies = np.arange(len(source[part]))
+        spare.copy_from(games, source[part], copies)
+        spare.seed_games(copies, seeds.ravel()[part])
+        decisions, orders = spare.decisions(copies), spare.new_orders()
+        if decisions.count:
+            spare.write_orders(orders, decisions, act(spare, decisions))
+        parts.append(orders[: len(copies)])
+    return np.concatenate(parts).reshape(*seeds.shape, -1)
 
 
 def vary(decisions: Decisions, rows: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -27,8 +27,8 @@ from ..bots.random_bots import RandomBot
 from ..policy.player import PolicyPlayer
 from ..protocols import Player
 from .best_response import BestResponse
-from .draws import Draws, PolicyDraws
-from .leaves import ROOM, CenterClaims, LeafValue, Leaves, values_of
+from .draws import Draws, PolicyDraws, joint_orders
+from .leaves import ROOM, CenterClaims, LeafValue, Leaves, holders, values_of
 
 GAMES = 64  # of a policy against itself, which tell what its values mean
 MOST_YEARS = 35  # of them, where games have no limit
@@ -184,21 +184,11 @@ class Judge:
         self, games: VectorGame, rows: np.ndarray, seeds: np.ndarray, greedy: bool = False
     ) -> np.ndarray:
         """Return what all powers may order in `rows` (n,) by seeds (n, K): (n, K, V) int32."""
-        spare, parts, draws = self.leaves(games).spare, [], self.own
+        draws = self.own
         if greedy and isinstance(draws.player, PolicyPlayer):
             draws = PolicyDraws(draws.player)
             draws.greedy = True
-        source, count = np.repeat(rows, seeds.shape[1]), seeds.shape[1]
-        for at in range(0, len(source), ROOM):
-            part = source[at : at + ROOM]
-            copies = np.arange(len(part))
-            spare.copy_from(games, part, copies)
-            spare.seed_games(copies, seeds.reshape(-1)[at : at + ROOM])
-            decisions, orders = spare.decisions(copies), spare.new_orders()
-            if decisions.count:
-                spare.write_orders(orders, decisions, draws.plain(spare, decisions))
-            parts.append(orders[: len(part)])
-        return np.concatenate(parts).reshape(len(rows), count, -1)
+        return joint_orders(games, rows, seeds, self.leaves(games).spare, draws.plain)
 
 
 class Judges:
@@ -493,12 +483,8 @@ def _make_judge(player: Player, games: VectorGame, weights: Mapping[str, np.ndar
 
 
 def held(games: VectorGame, powers: np.ndarray) -> np.ndarray:
-    """Return which centers powers (n,) have in the first n games, (n, C) bool: those they stand in,
-    or own without anybody in them."""
-    state, centers = games.state, games.board.center_province
-    standing = state.unit_power[: len(powers), centers]
-    owned = (state.center_owner[: len(powers)] == powers[:, None]) & (standing == NONE)
-    return owned | (standing == powers[:, None])
+    """Return which centers powers (n,) hold in the first n games, (n, C) bool."""
+    return holders(games, np.arange(len(powers))) == powers[:, None]
 
 
 def own_places(games: VectorGame, decisions: Decisions) -> np.ndarray:

@@ -173,6 +173,13 @@ class CenterClaims:
         return out
 
 
+def holders(games: VectorGame, rows: np.ndarray) -> np.ndarray:
+    """Return which power stands in each center, or owns it with nobody there, (n, C); else NONE,
+    or P for a neutral unit."""
+    standing = games.state.unit_power[rows][:, games.board.center_province]
+    return np.where(standing == NONE, games.state.center_owner[rows], standing)
+
+
 class Leaves:
     """Tries joint orders on copies of games, and values what comes of them.
 

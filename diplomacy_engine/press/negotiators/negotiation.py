@@ -159,10 +159,8 @@ def best_of_pairs(talk: Talk, offers: Offers, score: np.ndarray) -> np.ndarray:
     equals that of the first sender, so that both sides pick the same."""
     pairs = np.stack([talk.game, talk.power, partner_of(talk, offers)])
     order = np.lexsort((offers.sender, -score, *pairs[::-1]))
-    first = np.ones(len(order), bool)
-    first[1:] = (pairs[:, order[1:]] != pairs[:, order[:-1]]).any(0)
     picked = np.zeros(len(order), bool)
-    picked[order] = first
+    picked[order] = (np.diff(pairs[:, order], prepend=NONE) != 0).any(0)  # the first of each pair
     return picked & (score > 0)
 
 

@@ -165,9 +165,7 @@ def _find_supports(
 
 
 def _first_of(keys: np.ndarray) -> np.ndarray:
-    first = np.ones(len(keys), bool)
-    first[1:] = keys[1:] != keys[:-1]
-    return first
+    return np.diff(keys, prepend=NONE) != 0
 
 
 def _find_swaps(deals: PossibleDeals, games: VectorGame) -> None:

@@ -5,11 +5,10 @@ import numpy as np
 from ...constants import NONE
 from ...games.draws import phase_seeds
 from ...games.vector_game import VectorGame
-from ...players.asking import orders_of
 from ...players.policy.player import PolicyPlayer
 from ...players.protocols import Player
-from ...players.search.draws import PolicyDraws
-from ...players.search.leaves import CenterClaims
+from ...players.search.draws import PlayerDraws, PolicyDraws, joint_orders
+from ...players.search.leaves import CenterClaims, holders
 from ...rules.state import Salt
 from ..deals import Deals, OfferResult, Offers, make_offers
 from ..press import Press
@@ -20,11 +19,9 @@ ROOM = 2048  # boards tried at once
 
 
 def held_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
-    """Return how many centers every power stands in, or owns with nobody else in it, (n, P)."""
-    state = games.state
-    standing = state.unit_power[rows][:, games.board.center_province]
-    holder = np.where(standing == NONE, state.center_owner[rows], standing)
-    return (holder[:, None, :] == np.arange(games.num_powers)[:, None]).sum(2).astype(np.float64)
+    """Return how many centers every power holds, (n, P) float64."""
+    powers = np.arange(games.num_powers)[:, None]
+    return (holders(games, rows)[:, None] == powers).sum(2).astype(np.float64)
 
 
 class Trials:
@@ -35,29 +32,29 @@ class Trials:
     def __init__(self, player: Player, profiles: int, value: str):
         self.player, self.profiles, self.value = player, profiles, value
         self._room: tuple[VectorGame, Press] | None = None
-        self._copies: VectorGame | None = None
         self._drawn: tuple = ()
 
     def draw(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
         """Return profiles (rows, K, V) of games in rising order, by their seeds and turns."""
-        state, count = games.state, self.profiles
+        state = games.state
         key = (games, rows.tobytes(), state.seed[rows].tobytes(), state.turn[rows].tobytes())
         if self._drawn and self._drawn[0][0] is games and self._drawn[0][1:] == key[1:]:
             return self._drawn[1]
         if isinstance(self.player, PolicyPlayer):
-            self._drawn = key, self._of_policy(games, rows)
-            return self._drawn[1]
-        need = len(rows) * count
-        copies = self._copies
-        if copies is None or copies.num_games < need or not copies.is_like(games):
-            copies = self._copies = games.spare(need)
-        at = np.arange(need)
-        copies.copy_from(games, np.repeat(rows, count), at)
-        copies.seed_games(at, phase_seeds(games, rows, NONE, Salt.TRIALS, count).ravel())
-        orders = orders_of(copies, self.player, copies.decisions(at))[:need]
-        profiles = orders.reshape(len(rows), count, -1)
+            profiles = self._of_policy(games, rows)
+        else:
+            seeds = phase_seeds(games, rows, NONE, Salt.TRIALS, self.profiles)
+            act, (room, _) = PlayerDraws(self.player).plain, self._room_like(games)
+            profiles = joint_orders(games, rows, seeds, room, act)
         self._drawn = key, profiles
         return profiles
+
+    def _room_like(self, games: VectorGame) -> tuple[VectorGame, Press]:
+        """Return games to try deals in, and their press."""
+        if self._room is None or not self._room[0].is_like(games):
+            room = games.spare(ROOM)
+            self._room = room, Press(room, "offers")
+        return self._room
 
     def _of_policy(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
         """Each board is encoded once."""
@@ -119,11 +116,7 @@ class Trials:
         """Let orders (m, any, V) keep what each seat knows and its offer; tell who can (O,) bool.
         The offers are of the last of the seats."""
         games, m = talk.games, len(seats)
-        if self._room is None or not self._room[0].is_like(games):
-            trial_games = games.spare(ROOM)
-            self._room = trial_games, Press(trial_games, "offers")
-        room, press = self._room
-        at = np.arange(m)
+        (room, press), at = self._room_like(games), np.arange(m)
         room.copy_from(games, talk.game[seats], at)
         deals = Deals(*(array[seats] for array in talk.known))
         press.take_up(Deals(*(_padded(array, ROOM) for array in deals)))
@@ -160,7 +153,5 @@ class Trials:
 
 
 def _padded(array: np.ndarray, length: int) -> np.ndarray:
-    nothing = NONE if array.dtype.kind == "i" else 0
-    out = np.full((length, *array.shape[1:]), nothing, array.dtype)
-    out[: len(array)] = array
-    return out
+    widths = [(0, length - len(array)), *[(0, 0)] * (array.ndim - 1)]
+    return np.pad(array, widths, constant_values=NONE if array.dtype.kind == "i" else 0)
