@@ -36,7 +36,8 @@ from diplomacy_engine import BoardViews, Decisions, Map, StepResult, UserError, 
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import evaluations, frozen, ops, registry, startup, statistics
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.checkpoint_state import check_learned, optimizers, save, weight_hash
+from diplomacy_engine.learning.checkpoint_state import save
+from diplomacy_engine.learning.checks import check_learned, optimizers, weight_hash
 from diplomacy_engine.learning.evaluations import Evaluation
 from diplomacy_engine.learning.experience import Batch, Experience
 from diplomacy_engine.learning.startup import Clock, Ranks, RunLog, Setup, Stopped
@@ -255,8 +256,6 @@ MAX_RANDOM_PHASES = 8  # at the start of a game
 
 class OpponentPool:
     """The learner's opponents: frozen copies of it, and bots if there are any."""
-
-    REBUILT = ("args", "bots")  # a checkpoint keeps all other attributes
 
     def __init__(self, args: Args, game_map: Map):
         self.args = args
@@ -512,7 +511,7 @@ class Run:
     """The state of a training run, and how it plays; other learners override its methods."""
 
     # A checkpoint keeps all other attributes.
-    REBUILT = ("args", "game_map", "setup", "ranks", "reward")
+    REBUILT = ("args", "game_map", "setup", "ranks", "reward", "pool.bots")
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")  # the others are alike on all ranks
 
     def __init__(self, setup: Setup, ranks: Ranks, pool: type = OpponentPool):

@@ -12,7 +12,6 @@ from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, TEMPLATES
 
 
 class WishCounts:
-    REBUILT = ("powers",)
     label = "wishes"  # name of the learner's curve
 
     def __init__(self, powers: Sequence[str]):
@@ -44,7 +43,7 @@ class WishCounts:
         self.phases += int((able.sum(1) > 1).sum())
 
     def take(self) -> Sums:
-        sums = {name: sum_ for name, sum_ in vars(self).items() if name not in self.REBUILT}
+        sums = {name: sum_ for name, sum_ in vars(self).items() if name != "powers"}
         self._clear()
         return sums
 

@@ -13,7 +13,7 @@ Shapes are named as in ppo_selfplay_diplomacy.py.
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Literal, NamedTuple
@@ -294,13 +294,13 @@ class Policies(OpponentPool):
 
 
 class SchemeRun(TeamRun):
-    REBUILT = (*TeamRun.REBUILT, "counterfactual")
-
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         check_scheme(setup.args, setup.game_map)
         super().__init__(setup, ranks, Policies)
-        scheme = self.args.scheme
-        self.counterfactual = Counterfactual(self) if scheme == "counterfactual" else None
+
+    @cached_property
+    def counterfactual(self) -> "Counterfactual | None":
+        return Counterfactual(self) if self.args.scheme == "counterfactual" else None
 
     def store(self, experience: Experience, action: ppo.Action, orders: np.ndarray) -> None:
         if self.counterfactual:

@@ -272,9 +272,8 @@ class Member:
         path, args = path or self.folder / CHECKPOINT, self.args
         saved = checkpoints.read(path)
         with checkpoints.fitting(path, ppo.LEARNER_SPEC.file):
-            run = saved["run"]["attributes"]
-            step, evaluations = saved["global_step"], run["evaluations"]
-            finished = run["evaluated_at"] >= args.total_timesteps
+            step, evaluations = saved["global_step"], saved["evaluations"]
+            finished = saved["evaluated_at"] >= args.total_timesteps
         stand = {"evaluations": evaluations, "global_step": step, "done": finished}
         return stand | {"judged": "score" in saved, "score": saved.get("score")}
 

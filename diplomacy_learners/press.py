@@ -14,7 +14,7 @@ ppo_selfplay_diplomacy.py, which has no talk. Shapes are named as there.
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -346,7 +346,7 @@ def answers_logprob_entropy(
 
 
 class TalkRun(TeamRun):
-    REBUILT = (*TeamRun.REBUILT, "kind", "press", "phase_talk", "broken")
+    REBUILT = (*TeamRun.REBUILT, "kind", "phase_talk", "broken")
     OF_RANK = (*TeamRun.OF_RANK, "memory", "counts")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
@@ -357,12 +357,15 @@ class TalkRun(TeamRun):
         self.kind = KINDS[self.args.press]
         self.counts = self.kind.counts(self.game_map.powers)
         self.games.rules = replace(self.games.rules, **rules_of(self.args))
-        self.press = Press(self.games)
         self.memory = self.press.memory
         # What is said in this phase, and the words that it breaks, (E, P, P).
         self.phase_talk: PhaseTalk = {}
         self.broken = np.zeros(self.press.deals.dealt.shape, bool)
         self.episodes = TalkEpisodes(len(self.buffer.open), self.reward.parts, self.counts)
+
+    @cached_property
+    def press(self) -> Press:
+        return Press(self.games)
 
     def observe(self, agent: TalkingAgent, decisions: Decisions) -> TalkViews | OfferViews:
         return self.view_talk(agent, decisions.game, decisions.power)

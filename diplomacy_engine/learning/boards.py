@@ -186,7 +186,7 @@ class BoardInputs(nn.Module):
         return self
 
     def __reduce__(self) -> tuple:
-        return type(self), (self.game_map,), {}
+        return type(self), (self.game_map,), {"_buffers": self._buffers}  # on their device
 
     def forward(self, views: BoardViews) -> Boards:
         device = self.borders.device

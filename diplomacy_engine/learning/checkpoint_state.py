@@ -1,118 +1,59 @@
 """The state of a run in a checkpoint, beside its policy."""
 
-import itertools
-import math
+import gc
+import hashlib
 import random
-import re
+import sys
+import weakref
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
+from torch.nn.utils.parametrize import is_parametrized
+from torch.utils.hooks import RemovableHandle
 
-from .._files import file_sha256
 from ..errors import UserError
 from . import checkpoints, probes
-from .checkpoints import MOST_WEIGHT, is_sound, reason
-from .object_graph import Reader, Writer, hash_of, node_hash
-from .ranks import Ranks, TrainingError
+from .checkpoints import reason
+from .checks import check_optimizers
+from .pickling import dumps, loads
+from .ranks import Ranks
 from .run_folder import RunFolder
 
-RUN_FORMAT = 7  # of that state
-MIN_LEARNING_RATE = 1e-8  # below it a step may be lost in rounding
-
-
-def optimizers(run: Any) -> list[Optimizer]:
-    """Return the optimizers of a run, also those in collections and in objects of its script."""
-    pending, passed, out = list(vars(run).values()), set(), []
-    for value in pending:
-        if id(value) in passed:
-            continue
-        passed.add(id(value))
-        if isinstance(value, Optimizer):
-            out.append(value)
-        elif isinstance(value, Mapping):
-            pending += value.values()
-        elif isinstance(value, list | tuple):
-            pending += value
-        elif type(value).__module__ == type(run).__module__ and not isinstance(value, nn.Module):
-            pending += getattr(value, "__dict__", {}).values()
-    return out
-
-
-def weight_hash(agent: nn.Module) -> int:
-    """Return a checksum of an agent's weights."""
-    weights = torch.cat([weight.detach().flatten().float() for weight in agent.parameters()])
-    return int(weights.view(torch.int32).sum()) % 2**40
-
-
-def check_learned(run: Any, losses: Mapping[str, float], before: int, ranks: Ranks) -> None:
-    """Raise TrainingError if an update went wrong; `before` is the `weight_hash` before it."""
-    if not all(map(math.isfinite, losses.values())):
-        raise TrainingError(f"a loss is not finite ({dict(losses)})")
-    steppers = optimizers(run)
-    moments = [figures for optimizer in steppers for figures in optimizer.state.values()]
-    if not is_sound(run.agent.parameters(), moments):
-        raise TrainingError(f"a weight is not finite, or beyond {MOST_WEIGHT:,.0f}")
-    after = weight_hash(run.agent)
-    if ranks.sum({"hash": after})["hash"] != after * ranks.count:
-        raise TrainingError(
-            "an update has left the processes with different weights: `ranks.sum_gradients` comes "
-            "after the last backward(), and before gradients are clipped"
-        )
-    rates = [group["lr"] for optimizer in steppers for group in optimizer.param_groups]
-    if after == before and max(rates) > MIN_LEARNING_RATE:
-        raise TrainingError(
-            "an update has changed no weight: does run.optimizer step the weights of run.agent, "
-            "and does nothing clear their gradients, or the loss's, before it does?"
-        )
+RUN_FORMAT = 8  # of that state
 
 
 def check_run(run: Any, ranks: Ranks) -> None:
     """Raise UserError if part of an edited run would not learn, or not survive a checkpoint: one is
     written and read in memory, into a second run, which must then be as the first is."""
-    state = pack(run)
-    reached = list(zip(state.writer.names, state.writer.values))
-    steppers = {name: value for name, value in reached if isinstance(value, Optimizer)}
-    groups = [group for optimizer in steppers.values() for group in optimizer.param_groups]
-    stepped = {id(weight) for group in groups for weight in group["params"]}
-    for name, weight in run.agent.named_parameters():
-        if weight.requires_grad and id(weight) not in stepped:
-            raise UserError(f"agent.{name} learns nothing: no optimizer of the run has it")
-    annealed = set(map(id, optimizers(run)))
-    for name, value in reached:
-        if run.args.anneal and isinstance(value, LRScheduler):
-            kind = type(value).__name__
-            raise UserError(f"a {kind} sets the learning rate, and so does --anneal: turn one off")
-        if run.args.anneal and isinstance(value, Optimizer) and id(value) not in annealed:
-            raise UserError(f"{name} is not annealed: make it an attribute of Run")
-    policy = run.setup.policy(run)
-    _check_same(state, ranks, "draw it at random before `seed_generators(local.seed)`")
-    saved = checkpoints.to_bytes(policy | {"run": state.shared, "ranks": [state.own]})
-    expected = run.setup.learner.weights(asdict(run.args), run.game_map)
-    for name in policy["model"].keys() ^ expected.keys():
-        raise UserError(
-            f"a checkpoint of this run could not be played, for only one has {name}: the run's "
-            "network, or what make_agent makes; change networks in Agent, or in make_agent"
-        )
+    before = _prints(run, ranks, "draw it at random before `seed_generators(local.seed)`")
+    shared, own, parts = pack(run)
+    check_optimizers(run, parts)
+    run.setup.policy(run)
     with probes.kept_generators():
+        twin = type(run)(run.setup, ranks)
+        attributes = _attributes(twin).items()
+        replaced = {n: weakref.ref(part) for n, part in attributes if type(part).__weakrefoffset__}
         try:
-            twin = type(run)(run.setup, ranks)
-            again = pack(twin, restore_run(twin, checkpoints.from_bytes(saved), Ranks()))
-        except UserError:
-            raise
+            restore(twin, _saved(run, shared, [own]), Ranks())
         except Exception as error:
+            why = reason(error)
+            raise UserError(f"a checkpoint of this run could not be read ({why})") from error
+        after = _prints(twin, Ranks())
+    del attributes
+    gc.collect()
+    for name, part in before.items():
+        if after.get(name) != part:
+            raise UserError(f"a checkpoint would bring run.{name} back otherwise than it is")
+        if name in replaced and replaced[name]() is not None:
             raise UserError(
-                f"a checkpoint of this run could not be read ({reason(error)})"
-            ) from error
-    if _prints(state) != _prints(again):
-        name, _ = _difference(_prints(state), _prints(again))
-        raise UserError(f"a checkpoint would bring {name} back otherwise than it is")
-    run.setup.initial.update(state.writer.initial)
+                f"what REBUILT names holds run.{name}, and a checkpoint brings another: make it a "
+                "cached_property"
+            )
 
 
 def read_newest(folder: RunFolder) -> dict:
@@ -142,107 +83,107 @@ def read_newest(folder: RunFolder) -> dict:
 def save(run: Any, ranks: Ranks, log: Any) -> None:
     """Write a checkpoint from which the run continues exactly; all ranks call this."""
     with log.clock("saving"):
-        files, state = log.flush(), pack(run, run.setup.initial or None)
-        _check_same(state, ranks, "make it of sums over all of them, `ranks.sum`")
-        # As bytes: a tensor of unsigned numbers, such as the games' seeds, cannot be pickled.
-        gathered = ranks.gather(checkpoints.to_bytes(state.own))
+        files = log.flush()
+        _prints(run, ranks, "make it of sums over all of them, `ranks.sum`")
+        shared, own, _ = pack(run)
+        gathered = ranks.gather(own)
         if ranks.rank > 0:
             return
         pool = run.pool
         own = [number for number in run.results.duels if number in pool.agents]  # not joined ones
-        saved = run.setup.policy(run) | {
-            "copies": {
-                pool.frozen_at[n]: pool.agents[n].state_dict() for n in own if n in pool.agents
-            },
-            "run_format": RUN_FORMAT,
-            "run": state.shared,
-            "ranks": [checkpoints.from_bytes(part) for part in gathered],
-            "wandb_id": log.wandb_id,
-            "files": files,
-            "seconds": log.seconds,
-        }
+        saved = run.setup.policy(run) | _saved(run, shared, gathered)
+        saved |= {name: getattr(run, name) for name in ("evaluations", "evaluated_at")}
+        saved |= {"copies": {pool.frozen_at[n]: pool.agents[n].state_dict() for n in own}}
+        saved |= {"wandb_id": log.wandb_id, "files": files, "seconds": log.seconds}
         log.folder.save_checkpoint(run.step, checkpoints.to_bytes(saved))
 
 
-class State(NamedTuple):
-    shared: dict  # nodes and attributes that a checkpoint has once for all processes
-    own: dict  # those of this process
-    writer: Writer
+def _saved(run: Any, shared: bytes, owns: Sequence[bytes]) -> dict:
+    """Return what a checkpoint has of the states that `pack` returns on all processes."""
+    state, *ranks = (torch.frombuffer(bytearray(c), dtype=torch.uint8) for c in (shared, *owns))
+    device = run.setup.device.type
+    saved = {"run_format": RUN_FORMAT, "run": state, "ranks": ranks, "device": device}
+    return saved | {"next_hook": RemovableHandle.next_id}
 
 
-def pack(run: Any, initial: dict | None = None) -> State:
-    """Return the state of a run: all attributes but those that REBUILT of their class names.
+def pack(run: Any) -> tuple[bytes, bytes, list]:
+    """Return the state of a run that all processes share, that of this one, and the objects in it.
 
-    `initial`: of the run when it was new, what __init__ makes anew; None: it is new.
-
-    Raises:
-        UserError: an attribute cannot be kept; its name is in the message.
+    It is all attributes but those that REBUILT names, and cached properties.
     """
-    writer, attributes = Writer(run, "run", initial), dict(vars(run))
-    for name in run.REBUILT:
-        writer.rebuilt(attributes.pop(name, None), f"run.{name}")
+    anew, attributes = _made_anew(run), _attributes(run)
     own = {name: attributes.pop(name) for name in run.OF_RANK}
-    shared = {name: writer.visit(value, f"run.{name}") for name, value in attributes.items()}
-    count = len(writer.nodes)
-    own = {name: writer.visit(value, f"run.{name}") for name, value in own.items()}
-    generators = {n: writer.visit(g, f"generators.{n}") for n, g in _generators(run).items()}
-    nodes, device = writer.finished(), run.setup.device.type
-    return State(
-        {"nodes": nodes[:count], "attributes": shared},
-        {"nodes": nodes[count:], "attributes": own, "generators": generators, "device": device},
-        writer,
-    )
+    shared, parts = dumps(attributes, anew)
+    own = own, probes.generators(run.setup.device)
+    own, own_parts = dumps(own, ChainMap(dict(enumerate(parts)), anew))
+    return shared, own, parts + own_parts
 
 
-def _generators(run: Any) -> dict[str, Any]:
-    """Return this process's global generators by name."""
-    generators = {"torch": torch.default_generator, "random": random.getstate.__self__}
-    generators["numpy"] = np.random.get_state.__self__
-    if run.setup.device.type == "cuda":
-        generators["cuda"] = torch.cuda.default_generators[run.setup.device.index]
-    return generators
+def unpack(
+    saved: Mapping[str, Any], rank: int, anew: Mapping[str, Any], device: str
+) -> tuple[dict[str, Any], list]:
+    """Return the attributes of a run of one process, and its generators."""
+    shared, own = (part.numpy().tobytes() for part in (saved["run"], saved["ranks"][rank]))
+    shared = loads(shared, anew, saved["device"], device)
+    parts = dict(enumerate(dumps(shared, anew)[1]))
+    own, generators = loads(own, ChainMap(parts, anew), saved["device"], device)
+    return shared | own, generators
 
 
-def _check_same(state: State, ranks: Ranks, advice: str) -> None:
-    """Raise UserError unless all processes have the same shared state."""
-    prints = _prints(state)
-    if len(set(ranks.gather(hash_of(repr(prints).encode())))) == 1:
-        return
-    first, *others = ranks.gather(prints)
-    for name, attribute in (_difference(first, other) for other in others if other != first):
-        raise UserError(
-            f"{name} differs between processes, and a checkpoint keeps one for all: "
-            f"{advice}, or if each is to have its own, name {attribute} in OF_RANK"
-        )
+def _attributes(run: Any) -> dict[str, Any]:
+    cached = [n for n in vars(run) if isinstance(getattr(type(run), n, None), cached_property)]
+    return {name: part for name, part in vars(run).items() if name not in (*run.REBUILT, *cached)}
 
 
-def _prints(state: State) -> list[tuple[str, str]]:
-    """Return names and hashes of what all processes share."""
-    nodes, attributes = state.shared["nodes"], state.shared["attributes"]
-    plain = [(f"run.{name}", repr(part)) for name, part in attributes.items()]
-    return [*zip(state.writer.names, map(node_hash, nodes)), *plain]
+def _made_anew(run: Any) -> dict[str, Any]:
+    """Return what the script, __init__ of a run, Python or PyTorch makes anew, by key."""
+    anew = {f".{name}": part for name, part in vars(sys.modules[type(run).__module__]).items()}
+    anew |= {name: attrgetter(name)(run) for name in run.REBUILT} | {"run": run}
+    anew |= {"random": random.getstate.__self__, "numpy": np.random.get_state.__self__}
+    anew |= {"torch": torch.default_generator}
+    for name, module in run.agent.named_modules():
+        if is_parametrized(module):
+            anew[f"class of {name}"] = type(module)
+            for number, hook in enumerate(module._load_state_dict_pre_hooks.values()):
+                anew[f"hook {number} of {name}"] = hook.hook
+        if hasattr(module, "dynamo_ctx"):
+            anew[f"compiled {type(module._orig_mod).__qualname__}"] = module.dynamo_ctx
+    return anew
 
 
-def _difference(one: Sequence, two: Sequence) -> tuple[str, str]:
-    """Return the first name of which two lists of `_prints` differ, and the run's attribute."""
-    pairs = itertools.zip_longest(one, two, fillvalue=("run", ""))
-    name = next(max(a[0], b[0]) for a, b in pairs if a != b)
-    return name, re.split(r"[.[]", name)[1]
+def _prints(run: Any, ranks: Ranks, advice: str = "") -> dict[str, str]:
+    """Return a hash of each attribute of a run.
+
+    UserError: one cannot be kept, or differs between processes, for which there is `advice`.
+    """
+    prints, anew = {}, _made_anew(run)
+    for name, part in _attributes(run).items():
+        try:
+            prints[name] = hashlib.sha256(dumps(part, anew)[0]).hexdigest()
+        except Exception as error:
+            raise UserError(
+                f"a checkpoint cannot keep run.{name} ({reason(error)}): if __init__ makes it anew "
+                "just as it is, name it, or its part that cannot be kept, in REBUILT"
+            ) from error
+    everywhere = ranks.gather(prints)
+    for name in prints.keys() - {*run.OF_RANK}:
+        if len({each.get(name) for each in everywhere}) > 1:
+            raise UserError(
+                f"run.{name} differs between processes, and a checkpoint keeps one for all: "
+                f"{advice}, or if each is to have its own, name {name} in OF_RANK"
+            )
+    return prints
 
 
-def restore_run(run: Any, saved: dict, ranks: Ranks) -> dict:
-    """Load the state of this process from a checkpoint into a new run; return its `initial`."""
-    shared, own = saved["run"], saved["ranks"][ranks.rank]
-    new, nodes = pack(run).writer, [*shared["nodes"], *own["nodes"]]
-    reader = Reader(nodes, new, run.setup.device, own["device"])
-    attributes = shared["attributes"] | own["attributes"]
-    missing = [f"run.{name}" for name in vars(run) if name not in (*run.REBUILT, *attributes)]
-    for name, part in attributes.items():
-        vars(run)[name] = reader.visit(part, f"run.{name}")
-    for name in _generators(run).keys() & own["generators"].keys():  # with or without a GPU
-        reader.visit(own["generators"][name], f"generators.{name}")
-    if saved["script_sha256"] != file_sha256(run.setup.learner.file):
-        missing += reader.gone
-    if missing:
-        raise UserError(f"the script makes {missing[0]}, which the checkpoint does not have")
-    return new.initial
+def restore(run: Any, saved: Mapping[str, Any], ranks: Ranks) -> None:
+    """Load the state of this process from a checkpoint into a new run."""
+    device = str(run.setup.device)
+    attributes, generators = unpack(saved, ranks.rank, _made_anew(run), device)
+    for name in _attributes(run).keys() - attributes.keys():
+        raise UserError(f"the script makes run.{name}, which the checkpoint does not have")
+    for name in vars(run).keys() - {*run.REBUILT}:
+        del vars(run)[name]
+    vars(run).update(attributes)
+    probes.set_generators(generators, run.setup.device)
+    # No hook takes the number of one that is kept.
+    RemovableHandle.next_id = max(RemovableHandle.next_id, saved["next_hook"])

@@ -1,7 +1,17 @@
-"""Which of the trainer's settings fit each other; the range of each one stands at its field."""
+"""Which of the trainer's settings fit each other, and whether an update has gone well.
 
+The range of each setting stands at its field.
+"""
+
+import math
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from .._suggest import quoted
 from ..errors import UserError
@@ -10,7 +20,10 @@ from ..players.names import UNBOUND, VoiceSpec, parse_player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import try_reward
+from .checkpoints import MOST_WEIGHT, is_sound
+from .ranks import Ranks, TrainingError
 
+MIN_LEARNING_RATE = 1e-8  # below it a step may be lost in rounding
 PROCESS_BYTES = 180 * 2**20  # of its own that a process has once PyTorch is loaded
 
 
@@ -82,3 +95,65 @@ def check_memory(args: RunSettings, game_map: Map, weights: int, ranks: int = 1)
         value = getattr(args, flag.replace("-", "_"))
         needed, there = sum(needs.values()) / 2**30, memory / 2**30
         raise UserError(f"--{flag} {value} needs {needed:,.0f} of {there:,.0f} GiB of memory")
+
+
+def optimizers(run: Any) -> list[Optimizer]:
+    """Return the optimizers of a run, also those in collections and in objects of its script."""
+    pending, passed, out = list(vars(run).values()), set(), []
+    for value in pending:
+        if id(value) in passed:
+            continue
+        passed.add(id(value))
+        if isinstance(value, Optimizer):
+            out.append(value)
+        elif isinstance(value, Mapping):
+            pending += value.values()
+        elif isinstance(value, list | tuple):
+            pending += value
+        elif type(value).__module__ == type(run).__module__ and not isinstance(value, nn.Module):
+            pending += getattr(value, "__dict__", {}).values()
+    return out
+
+
+def check_optimizers(run: Any, parts: Sequence[Any]) -> None:
+    """Raise UserError if a weight of a run, which has `parts`, would not learn as settings say."""
+    groups = [g for part in parts if isinstance(part, Optimizer) for g in part.param_groups]
+    stepped = {id(weight) for group in groups for weight in group["params"]}
+    for name, weight in run.agent.named_parameters():
+        if weight.requires_grad and id(weight) not in stepped:
+            raise UserError(f"agent.{name} learns nothing: no optimizer of the run has it")
+    annealed = set(map(id, optimizers(run)))
+    for part in parts if run.args.anneal else ():
+        kind = type(part).__name__
+        if isinstance(part, LRScheduler):
+            raise UserError(f"a {kind} sets the learning rate, and so does --anneal: turn one off")
+        if isinstance(part, Optimizer) and id(part) not in annealed:
+            raise UserError(f"an {kind} is not annealed: make it an attribute of Run")
+
+
+def weight_hash(agent: nn.Module) -> int:
+    """Return a checksum of an agent's weights."""
+    weights = torch.cat([weight.detach().flatten().float() for weight in agent.parameters()])
+    return int(weights.view(torch.int32).sum()) % 2**40
+
+
+def check_learned(run: Any, losses: Mapping[str, float], before: int, ranks: Ranks) -> None:
+    """Raise TrainingError if an update went wrong; `before` is the `weight_hash` before it."""
+    if not all(map(math.isfinite, losses.values())):
+        raise TrainingError(f"a loss is not finite ({dict(losses)})")
+    steppers = optimizers(run)
+    moments = [figures for optimizer in steppers for figures in optimizer.state.values()]
+    if not is_sound(run.agent.parameters(), moments):
+        raise TrainingError(f"a weight is not finite, or beyond {MOST_WEIGHT:,.0f}")
+    after = weight_hash(run.agent)
+    if ranks.sum({"hash": after})["hash"] != after * ranks.count:
+        raise TrainingError(
+            "an update has left the processes with different weights: `ranks.sum_gradients` comes "
+            "after the last backward(), and before gradients are clipped"
+        )
+    rates = [group["lr"] for optimizer in steppers for group in optimizer.param_groups]
+    if after == before and max(rates) > MIN_LEARNING_RATE:
+        raise TrainingError(
+            "an update has changed no weight: does run.optimizer step the weights of run.agent, "
+            "and does nothing clear their gradients, or the loss's, before it does?"
+        )

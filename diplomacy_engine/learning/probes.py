@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from ..constants import Phase
 from ..games.decisions import Decisions
@@ -109,13 +110,28 @@ def difference(stored: torch.Tensor, computed: torch.Tensor) -> float:
     return float(gap.nan_to_num(torch.inf).max())
 
 
+def generators(device: torch.device | None = None) -> list:
+    """Return the states of the generators that this process has one of, of a GPU's, too."""
+    cuda = [torch.cuda.get_rng_state(device)] if device and device.type == "cuda" else []
+    return [random.getstate(), np.random.get_state(), torch.get_rng_state(), *cuda]
+
+
+def set_generators(states: list, device: torch.device | None = None) -> None:
+    python, numpy, of_torch, *of_cuda = states
+    random.setstate(python)
+    np.random.set_state(numpy)
+    torch.set_rng_state(of_torch.cpu())
+    for state in of_cuda if device and device.type == "cuda" else ():
+        torch.cuda.set_rng_state(state.cpu(), device)
+
+
 @contextmanager
 def kept_generators() -> Iterator[None]:
-    """Leave the global random generators as they were: new networks draw from them."""
-    states = random.getstate(), np.random.get_state()
+    """Leave the global random generators as they were: new networks draw from them. So does the
+    number of PyTorch's next hook, which all processes are to have alike."""
+    states, next_hook = generators(), RemovableHandle.next_id
     try:
-        with torch.random.fork_rng(devices=[]):
-            yield
+        yield
     finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
+        set_generators(states)
+        RemovableHandle.next_id = next_hook

@@ -5,13 +5,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import distributed, nn
 from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present
+from torch.utils.hooks import RemovableHandle
 
 from .._files import file_sha256
 from .._jit import announce_compilation
@@ -30,7 +31,7 @@ from ..players.names import short_name
 from ..rules.game_rules import OPTIONS, GameRules
 from ..rules.map import Map, load_map
 from . import checkpoint_state, checkpoints, frozen, ops, probes
-from .checks import RunSettings, check_args, check_memory
+from .checks import RunSettings, check_args, check_memory, optimizers
 from .ranks import RankLost, Ranks, TrainingError, use_huge_pages
 from .registry import BUNDLED, Learner
 from .run_folder import RunFolder, check_name
@@ -55,22 +56,23 @@ class Setup:
     weights: dict | None = None  # those of --start-from
     saved: dict | None = None  # the checkpoint that is gone on with
     folder: RunFolder | None = None  # where that lies
-    # What __init__ of the run makes anew, see object_graph.
-    initial: dict = field(default_factory=dict)
 
     def policy(self, run: Any) -> dict:
         """Return what a checkpoint of a run has of its policy, the average.
 
-        TrainingError: a checkpoint would play another policy than the run does.
+        UserError, TrainingError: a checkpoint could not be played, or plays another policy.
         """
         script, options, agent = self.learner.file, asdict(self.args), run.average
         model = agent.state_dict()
         expected = self.learner.weights(options, self.game_map).keys()
         if model.keys().isdisjoint(expected):
             consume_prefix_in_state_dict_if_present(model, COMPILED)
+        for name in model.keys() ^ expected:
+            raise UserError(
+                f"a checkpoint of this run could not be played, for only one has {name}: the run's "
+                "network, or what make_agent makes; change networks in Agent, or in make_agent"
+            )
         policy = checkpoints.policy_dict(script, options, self.game_map, model, run.step)
-        if model.keys() != expected:  # `check_run` says so
-            return policy
         with probes.kept_generators(), checkpoints.fitting("a checkpoint", script):
             fresh = self.learner.make_agent(vars(self.args), self.game_map)
             fresh.load_state_dict(model)
@@ -90,7 +92,7 @@ class Setup:
             return False
         with _closed_on_failure(self.folder):
             try:
-                checkpoint_state.restore_run(run, self.saved, ranks)
+                checkpoint_state.restore(run, self.saved, ranks)
             except Exception as error:
                 why = checkpoints.reason(error)
                 raise UserError(f"{self.folder.checkpoint}: cannot be continued ({why})") from error
@@ -103,7 +105,7 @@ class Setup:
         """Say that more decisions than planned at first raise an annealed learning rate again."""
         if not getattr(self.args, "anneal", False) or run.step >= self.args.total_timesteps:
             return
-        group = checkpoint_state.optimizers(run)[0].param_groups[0]
+        group = optimizers(run)[0].param_groups[0]
         last = group["lr"]
         rate = group.get("initial_lr", last) * (1 - run.step / self.args.total_timesteps)
         if rate > last:
@@ -148,6 +150,7 @@ def run(
         setup = ranks.agree(lambda: setup or _begin(learner, args, ranks))
         use_huge_pages()
         torch.set_num_threads(1)
+        RemovableHandle.next_id = max(ranks.gather(RemovableHandle.next_id))  # a hook's number
         status[0] = 0 if train(setup, ranks) else STOPPED
     return status[0]
 

@@ -35,8 +35,6 @@ def selfplay_figures(sums: Mapping[str, float], global_step: int) -> dict[str, f
 class Results:
     """What has been counted, and how games went by side: a team, or a power that plays alone."""
 
-    REBUILT = ("game_map",)
-
     def __init__(self, game_map: Map):
         self.game_map = game_map
         self.counters = dict.fromkeys(COUNTERS, 0)
@@ -121,8 +119,6 @@ class Results:
 
 class Episodes:
     """Counts episodes (a stream's decisions in one game) and their rewards by `parts`."""
-
-    REBUILT = ("parts",)
 
     def __init__(self, num_streams: int, parts: Sequence[str]):
         self.parts = tuple(parts)

@@ -116,8 +116,8 @@ DAMAGES = {
     "no checkpoint": (lambda run: (run / "checkpoint.pt").unlink(), ("has no checkpoint.pt",)),
     "format": (lambda run: edit(run, lambda saved: saved.update(run_format=3)), ("--start-from",)),
     "missing part": (
-        lambda run: edit(run, lambda saved: saved["run"]["attributes"].pop("optimizer")),
-        ("cannot be continued", "optimizer"),
+        lambda run: edit(run, lambda saved: saved.pop("run")),
+        ("cannot be continued", "run"),
     ),
     "script": (
         lambda run: (run / "ppo_selfplay_diplomacy.py").rename(run / "mine.py"),

@@ -10,7 +10,7 @@ from support.positions import ready, some_batch
 from support.self_play import make_agent, make_args
 
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine.learning import checkpoint_state
+from diplomacy_engine.learning import checks
 from diplomacy_engine.learning.ranks import Ranks, TrainingError
 from ppo_selfplay_diplomacy import Action, ppo_loss, update
 
@@ -100,6 +100,6 @@ def test_a_loss_that_is_not_finite_is_refused():
     batch.advantages[3] = np.nan
     losses = update(run, batch, 0.01, Ranks())
     with pytest.raises(TrainingError, match="not finite"):
-        checkpoint_state.check_learned(run, losses, 0, Ranks())
+        checks.check_learned(run, losses, 0, Ranks())
     with pytest.raises(TrainingError, match="a weight is not finite"):
-        checkpoint_state.check_learned(run, {"policy_loss": 0.0}, 0, Ranks())
+        checks.check_learned(run, {"policy_loss": 0.0}, 0, Ranks())

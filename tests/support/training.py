@@ -10,18 +10,24 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from support.tables import read_text
+from torch import nn
 
 import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
-from diplomacy_engine import BoardViews, Decisions
-from diplomacy_engine.learning import settings, startup
-from diplomacy_engine.learning.experience import Experience
+from diplomacy_engine.learning import (
+    checkpoint_state,
+    checkpoints,
+    pickling,
+    registry,
+    settings,
+    startup,
+)
 
 torch.set_num_threads(1)  # as a run does
 REPOSITORY = Path(__file__).parents[2]
@@ -29,7 +35,18 @@ REPOSITORY = Path(__file__).parents[2]
 RUNS = tomllib.loads(read_text(__file__, "runs.toml"))
 TINY, LEARNS = RUNS["tiny"], RUNS["learns"]
 SETTINGS = {name: RUNS[name] for name in ("plain", "rich")}
-NAMED = (ppo.Seats, Experience, Decisions, BoardViews)  # named tuples in a checkpoint
+PLAIN = (
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    type(None),
+    type,
+    torch.Tensor,
+    torch.device,
+    FunctionType,
+)
 STOPPED = 130  # exit status of a run that was stopped before its end
 
 
@@ -82,67 +99,51 @@ def resume(run: Path, *flags: str, script: ModuleType = ppo) -> int:
 
 def load(run: Path) -> dict:
     """Return the checkpoint of a run; `run` and `ranks` hold attributes by name, see `opened`."""
-    saved = torch.load(run / "checkpoint.pt", weights_only=True)
-    return opened(saved) if "run" in saved else saved  # what imitates has no run
+    saved = checkpoints.read(run / "checkpoint.pt")
+    return opened(saved) if "run" in saved else dict(saved)  # what imitates has no run
 
 
-def opened(saved: dict) -> dict:
+class Anew(dict):
+    """Stands in for what a run makes anew."""
+
+    def __missing__(self, key: str):
+        kind = str(key).partition(" ")[0]
+        # The class of a parametrized layer; how one is compiled.
+        if key[0] == ".":  # of a script of one's own
+            raise KeyError(key)
+        others = {"class": type("Layer", (nn.Module,), {}), "compiled": lambda method: method}
+        return self.setdefault(key, others.get(kind) or SimpleNamespace(name=key))
+
+
+def opened(saved: checkpoints.Checkpoint) -> dict:
     """Return a checkpoint with dictionaries in place of objects, and of modules their weights."""
-    shared, ranks = saved["run"], []
-    for own in saved["ranks"]:
-        nodes, views = [*shared["nodes"], *own["nodes"]], {}
-        ranks.append({name: _view(part, nodes, views) for name, part in own["attributes"].items()})
-        ranks[-1]["generators"] = _view(own["generators"], nodes, views)
-    run = {name: _view(part, nodes, views) for name, part in shared["attributes"].items()}
-    return saved | {"run": run, "ranks": ranks}
+    script, ranks = registry.of_checkpoint(saved).args_class.__module__, []
+    names = {f".{name}": part for name, part in vars(sys.modules[script]).items()}
+    for rank in range(len(saved["ranks"])):
+        anew = Anew(names, game_map=saved.map)
+        attributes, generators = checkpoint_state.unpack(saved, rank, anew, "cpu")
+        shared = pickling.loads(saved["run"].numpy().tobytes(), anew, "cpu", "cpu")
+        own = {name: part for name, part in attributes.items() if name not in shared}
+        ranks.append(_view(own | {"generators": generators}))
+    return dict(saved) | {"run": _view(shared), "ranks": ranks}
 
 
-def _view(part, nodes: list, views: dict):
-    """Return the value of a part of a node of object_graph.py."""
-    if isinstance(part, dict):
-        return {name: _view(value, nodes, views) for name, value in part.items()}
-    if isinstance(part, list):
-        return [_view(value, nodes, views) for value in part]
-    if type(part) is not tuple:
-        return part
-    if part[0] not in views:
-        views[part[0]] = ()  # of what holds itself
-        views[part[0]] = _node_view(nodes[part[0]], nodes, views)
-    return views[part[0]]
-
-
-def _node_view(node: tuple, nodes: list, views: dict):
-    kind, *about = node
-    if kind == "tensor":
-        return about[0]
-    if kind == "array":
-        array = about[0].numpy().view(np.lib.format.descr_to_dtype(about[1]))[..., 0]
-        columns = {name: torch.from_numpy(array[name].copy()) for name in array.dtype.names or ()}
-        return columns or torch.from_numpy(array.copy())
-    if kind == "compiled":
-        module = _view(about[0], nodes, views)
-        return {f"_orig_mod.{name}": weight for name, weight in module.items()}
-    if kind != "object":
-        return node
-    state, items, pairs = about[3:]
-    if pairs is not None:
-        view = [(_view(key, nodes, views), _view(value, nodes, views)) for key, value in pairs]
-        return {n if isinstance(k, torch.Tensor) else k: v for n, (k, v) in enumerate(view)}
-    if items is not None:
-        return _view(items, nodes, views)
-    if state is None:  # a tuple
-        name, fields = nodes[about[0][0]][-1], _view(about[2], nodes, views)
-        if name in ("tuple", "frozenset"):
-            return fields[0]
-        named = {kind.__name__: kind._fields for kind in NAMED}.get(name)
-        return dict(zip(named, fields)) if named else fields
-    state = _view(state, nodes, views)
-    if isinstance(state, dict) and state.keys() & {"_parameters", "_modules"}:
-        weights = state.get("_parameters", {}) | state.get("_buffers", {})
-        for name, module in state.get("_modules", {}).items():
-            weights |= {f"{name}.{part}": weight for part, weight in module.items()}
-        return {name: part for name, part in weights.items() if isinstance(part, torch.Tensor)}
-    return state
+def _view(value):
+    if isinstance(value, dict):
+        return {name: _view(part) for name, part in value.items()}
+    if isinstance(value, nn.Module | torch.optim.Optimizer):
+        return _view(dict(value.state_dict()))
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        columns = {name: torch.from_numpy(value[name].copy()) for name in value.dtype.names or ()}
+        return columns or torch.from_numpy(value.copy())
+    if isinstance(value, list | tuple):
+        fields = getattr(value, "_fields", None)
+        parts = [_view(part) for part in value]
+        return dict(zip(fields, parts)) if fields else parts
+    if isinstance(value, PLAIN):
+        return value
+    _, args, *state = value.__reduce_ex__(2)
+    return _view(state[0] if state and state[0] is not None else list(args[1:]))
 
 
 def is_clock(name: str) -> bool:
@@ -208,7 +209,7 @@ def differences(one, two, where: str = "") -> list[str]:
 def state(run: Path) -> dict:
     """Return the checkpoint without clocks, file sizes and the names of folders."""
     saved = load(run)
-    for name in ("seconds", "files", "wandb_id"):
+    for name in ("seconds", "files", "wandb_id", "next_hook"):
         del saved[name]
     for name in ("resume", "runs_folder", "config"):
         del saved["args"][name]
