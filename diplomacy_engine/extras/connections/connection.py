@@ -21,7 +21,7 @@ class ConnectionLost(UserError):
 
 
 class PhaseOver(UserError):
-    """The server does not take what was sent, as when its phase has passed: read it anew."""
+    """The server refuses a message, for example since its phase is over: read the game again."""
 
 
 class Refused(UserError):
@@ -66,7 +66,7 @@ class Connection(Protocol):
         """Say that a power has given its orders, so that the phase may end; PhaseOver if it has."""
 
     def send(self, position: Position, message: Mapping) -> None:
-        """Say what a message of a saved game says; PhaseOver if it is not taken."""
+        """Send a message of a saved game; PhaseOver if the server refuses it."""
 
     def vote_draw(self, position: Position, power: str) -> None:
         """Vote for a draw in this phase."""
@@ -111,5 +111,5 @@ def checked_secret(text: str, where: str, what: str) -> str:
 
 
 def words_of(text: object, width: int = 200) -> str:
-    """Return what a server says, cut and on one line, to be quoted in a sentence."""
+    """Return a server's text, shortened and on one line, to be quoted in a sentence."""
     return printable(" ".join(str(text)[: 4 * width].split()))[:width].rstrip(". ")

@@ -81,7 +81,7 @@ class _GameData(Struct):
 
 
 class _Note(Struct):
-    """A notification; what it has besides its name depends on that."""
+    """A notification; its name determines its other keys."""
 
     name: str | None = None
     game_id: str | None = None
@@ -432,7 +432,7 @@ LISTED = ("map", "phase", "status", "free powers", "deadline")
 
 
 def list_games(wire: Wire, account: Account) -> list[tuple[str, list[str]]]:
-    """Return the name of each game that goes on, and what is LISTED of it."""
+    """Return the name of each running game, and its LISTED values."""
     wire.open()
     try:
         token = _sign_in(wire, account)

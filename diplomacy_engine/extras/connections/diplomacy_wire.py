@@ -1,5 +1,5 @@
 """Messages of the `diplomacy` package's server: JSON texts over a websocket. A request has `name`
-and `request_id`, its answer the same id; what comes without one is a notification."""
+and `request_id`, its answer the same id; a message without an id is a notification."""
 
 import contextlib
 import json

@@ -1,6 +1,6 @@
-"""Talk with powers that others play elsewhere: offers and answers as DAIDE, each in a message. A
-phase has a time for talk; offers are made in its first half, so that answers come in time. Who has
-offered something neither offers nor agrees to what would contradict it, until it is answered."""
+"""Talk with powers on other servers: offers and answers as DAIDE, each in a message. A phase has a
+time for talk; offers are made in its first half, so that answers come in time. While an offer is
+open, its sender neither makes nor accepts offers that contradict it."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ def keeping_promises(game: Game, power: str, orders: list[str]) -> list[str]:
 
 
 def rehearse(player: Negotiator, game_map: Map) -> None:
-    """Let a player talk once, so that what must be compiled is."""
+    """Let a player talk once, so that its kernels are compiled."""
     game = Game(game_map, press="offers")
     say_what_is_left(game, game.powers, player, 1, True)
 

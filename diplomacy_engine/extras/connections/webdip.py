@@ -1,5 +1,5 @@
-"""A seat in a game of a webDiplomacy site, by its API of September 2026. What everybody may see
-stands in files, what a player may see in `game/playercontext`, as do the files' versions."""
+"""A seat in a game of a webDiplomacy site, by its API of September 2026. Files have the public part
+of a game; `game/playercontext` has the player's part and the files' versions."""
 
 import contextlib
 import time

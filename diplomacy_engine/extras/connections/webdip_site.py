@@ -39,8 +39,8 @@ class Site:
         return convert(record, answer, f"the answer of {self.name} to {route}")
 
     def post(self, route: str, body: dict) -> object:
-        """Return the JSON that a route answers. ConnectionLost, and what was sent may have been
-        taken or not; PhaseOver, Gone or Refused."""
+        """Return a route's JSON answer. ConnectionLost: the request may have been carried out or
+        not; PhaseOver, Gone or Refused."""
         return self._read(self._ask("POST", f"route={route}", body), route)
 
     def post_plain(self, route: str, body: dict) -> None:

@@ -37,8 +37,8 @@ def talk_text(
     count: int,
     binding: bool,
 ) -> str:
-    """Return a prompt about deals; it ends with a newline. `lines` is what there is to choose from,
-    or to answer, with a heading; `task` what each of `count` lines of the reply shall be."""
+    """Return a prompt about deals; it ends with a newline. `lines` are the offers to choose from or
+    to answer, with a heading; `task` describes each of the `count` lines of the reply."""
     parts = _position(question, settings.prompt, settings.history, _TEXTS["talking"])
     parts += [_TEXTS["deals" if binding else "free_deals"], "\n".join(lines) + "\n"]
     number = "1 line" if count == 1 else f"{count} lines"

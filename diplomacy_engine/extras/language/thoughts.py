@@ -1,4 +1,4 @@
-"""Where in a reply the decision stands: neither thoughts nor drafts are orders, and none is said.
+"""Find the decision in a reply: thoughts and drafts are no orders, and are not sent.
 
 A thought ends where a mark says so. Text after the last end is what counts, wherever the thought
 began: many chat templates open it, and the reply has its end alone.

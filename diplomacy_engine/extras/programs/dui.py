@@ -1,5 +1,5 @@
-"""DUI, a line protocol that other Diplomacy engines speak: one power of one position at a time, on
-the standard map. docs/protocol.md says what it lacks beside ours."""
+"""DUI, a line protocol of other Diplomacy engines: one power of one position at a time, on the
+standard map. docs/protocol.md lists its differences from our protocol."""
 
 import re
 

@@ -93,8 +93,8 @@ class Line(Struct, omit_defaults=True):
 
 
 class Answer(Struct, omit_defaults=True):
-    """What a program sends: `hello`, or for each position of a request the orders by power, or what
-    is said."""
+    """A program's message: `hello`, or for each position of a request the orders by power, or the
+    messages."""
 
     hello: Hello | None = None
     reply: int | None = None
@@ -186,7 +186,7 @@ def read_array(arrays: Arrays, name: str, most: int, least: int = NONE) -> np.nd
 
 
 def load_arrays(games: VectorGame, arrays: Arrays) -> Decisions:
-    """Set up the positions of arrays, and return what is to be decided in them."""
+    """Set up the positions of arrays, and return their decisions."""
     state, board, powers = games.state, games.board, games.num_powers
     rows = read_array(arrays, "game", games.num_games - 1, 0)
     order, kind, location = len(games.table.kind) - 1, FLEET, len(games.map.locations) - 1
@@ -268,7 +268,7 @@ def load_positions(games: VectorGame, positions: Sequence[Position], seed: int) 
 
 
 def asked_of(games: VectorGame, positions: Sequence[Position], decisions: Decisions) -> Decisions:
-    """Return those of the decisions of positions whose powers are asked."""
+    """Return the decisions of the positions' requested powers."""
     pending = np.zeros((games.num_games, games.num_powers), bool)
     for position in positions:
         for power in position.powers:

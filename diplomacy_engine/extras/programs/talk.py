@@ -49,7 +49,8 @@ class Boards:
             yield seats[0], self.write(*seats, clauses_of(offers, o))
 
     def read(self, row: int, message: Message) -> tuple[tuple[int, int], str, OfferRow]:
-        """Return who says a message to whom, its verb, and the offer that it is or answers."""
+        """Return a message's sender and recipient, its verb, and the offer that it is or
+        answers."""
         p, q = pair = tuple(map(self.games.map.power_number, (message.sender, message.recipient)))
         if not message.message.lstrip().startswith("PRP"):
             p, q = q, p
