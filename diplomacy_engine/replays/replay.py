@@ -96,47 +96,51 @@ def _moment(file: Path) -> str:
 
 
 def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
+    """Return a saved game as it is shown; UserError if it is none, or a position is impossible."""
     game_id, rules, phases, ending = read_saved_game(saved, game_map)
-    frames, passed, given_up, played_on = [], {}, set(), rules.map
-    games = VectorGame(rules, 1, threads=1, auto_reset=False)
+    played_on, games = rules.map, VectorGame(rules, 1, threads=1, auto_reset=False)
+    frames: list[Frame] = []
+    passed, playing = {}, list(ending.conceded)  # who was last in a province; who still played
     for phase in phases:
         try:
             positions.load_state(games, phase["state"], *ending if phase is phases[-1] else ())
         except UserError as error:
             which = named_map(saved, game_map)
             raise UserError(f"phase {phase['name']:.20}: {error}{which}") from error
-        units, dislodged = positions.standing_units(games), positions.retreat_places(games)
-        for power, texts in units.items():
+        for power, texts in positions.standing_units(games).items():
             passed.update(dict.fromkeys(map(province_of, texts), power))
-        orders = {power: phase["orders"].get(power) for power in played_on.powers}
-        words = result_words(phase["results"])
-        scene = Scene(
-            phase["name"],
-            units,
-            {power: list(places) for power, places in dislodged.items()},
-            positions.owned_centers(games),
-            dict(passed),
-            played_orders(games, orders, words)[0],
-            words,
-        )
-        thoughts = _thoughts(played_on, phase.get("thoughts"))
-        talk = [
-            (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
-            for m in phase["messages"]
-        ]
-        broken = phase.get("broken", {}).items()
-        talk += [(power, other, BREAKS) for power, others in broken for other in others]
+        gone = [power for power in playing if in_disorder(phase["state"], power)]
+        playing = [power for power in playing if power not in gone]
         declared = [(power, "", VOTES) for power in phase.get("votes", ())]
-        for power in ending.conceded:
-            if power not in given_up and in_disorder(phase["state"], power):
-                given_up.add(power)
-                declared.append((power, "", CONCEDES))
-        frames.append(Frame(scene, thoughts, talk, declared))
-    players, won = _players(saved, played_on), positions.winners(games)
+        declared += [(power, "", CONCEDES) for power in gone]
+        thoughts, talk = _thoughts(played_on, phase.get("thoughts")), _talk(games, phase)
+        frames.append(Frame(_scene(games, phase, dict(passed)), thoughts, talk, declared))
+    players = _players(saved, played_on)
     ranks = figure_values(games.outcomes(), played_on.board.victory_centers)["rank"][0].tolist()
     result = positions.result_text(games, lambda power: named(power, players))
     result = result or f"not over, in {phase_title(frames[-1].scene.phase)}"
-    return Replay(game_id, played_on, frames, players, won, ranks, result)
+    return Replay(game_id, played_on, frames, players, positions.winners(games), ranks, result)
+
+
+def _scene(games: VectorGame, phase: Mapping, passed: dict[str, str]) -> Scene:
+    """Return a phase as it is drawn; `games` has its position, `passed` the last power by
+    province."""
+    orders = {power: phase["orders"].get(power) for power in games.map.powers}
+    words, retreats = result_words(phase["results"]), positions.retreat_places(games)
+    dislodged = {power: list(places) for power, places in retreats.items()}
+    units, centers = positions.standing_units(games), positions.owned_centers(games)
+    lines, _ = played_orders(games, orders, words)
+    return Scene(phase["name"], units, dislodged, centers, passed, lines, words)
+
+
+def _talk(games: VectorGame, phase: Mapping) -> list[tuple[str, str, str]]:
+    """Return what was said in a phase, and then who broke a deal with whom."""
+    messages = [
+        (_one_line(m["sender"]), _one_line(m["recipient"]), message_words(games, m))
+        for m in phase["messages"]
+    ]
+    broken = phase.get("broken", {}).items()
+    return messages + [(power, other, BREAKS) for power, others in broken for other in others]
 
 
 def named(power: str, players: Mapping[str, str]) -> str:
