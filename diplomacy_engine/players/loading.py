@@ -161,9 +161,7 @@ def policy_map(name: str | Path | PlayerSpec) -> Map | None:
             return read_population(Path(path).parent).map
         case names.DrawnSpec(folder=str(folder)):
             return read_population(folder).map
-    if not isinstance(spec, names.PolicySpec):
-        return None
-    return _checkpoint(spec).map
+    return _checkpoint(spec).map if isinstance(spec, names.PolicySpec) else None
 
 
 def load_members(
