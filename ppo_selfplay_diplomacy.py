@@ -530,9 +530,8 @@ class Run:
         self.rng = np.random.default_rng(local.seed)  # of seats, opponents and minibatches
 
         threads = ranks.game_threads(setup.device)
-        self.games = VectorGame(
-            game_map, local.num_envs, local.seed, args.max_years, threads, auto_reset=False
-        )
+        rules = args.max_years, threads, False, bool(args.pool_bots)  # bots may look at the past
+        self.games = VectorGame(game_map, local.num_envs, local.seed, *rules)
         self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map)
@@ -575,7 +574,6 @@ class Run:
         if args.random_start_prob > 0:  # positions that the learner's play never reaches
             phases = rng.integers(1, MAX_RANDOM_PHASES + 1, learns.shape)
             seats.random_phases[rows] = phases * (rng.random(learns.shape) < args.random_start_prob)
-        engine.begin_games(self.games, self.pool.bots.values(), rows)
 
     def play(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
         """Play one phase of every game; return its result and the counters' increments."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # `X as X` makes X public for type checkers
     from .matches.match import MatchReport as MatchReport, MatchSettings as MatchSettings
     from .matches.tables import play_games as play_games
     from .players.advice import orders_for as orders_for
-    from .players.asking import ask_player as ask_player, begin_games as begin_games
+    from .players.asking import ask_player as ask_player
     from .players.bots import BOTS as BOTS, make_bot as make_bot
     from .players.checking import check_player as check_player
     from .players.loading import PlayerError as PlayerError, load_player as load_player
@@ -60,7 +60,7 @@ _PUBLIC = {  # module -> its names that are public
     "matches.match": ["MatchReport", "MatchSettings"],
     "matches.tables": ["play_games"],
     "players.advice": ["orders_for"],
-    "players.asking": ["ask_player", "begin_games"],
+    "players.asking": ["ask_player"],
     "players.bots": ["BOTS", "make_bot"],
     "players.checking": ["check_player"],
     "players.loading": ["PlayerError", "load_player"],

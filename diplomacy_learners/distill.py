@@ -30,7 +30,7 @@ from diplomacy_engine.learning.frozen import frozen_copy
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.probes import probe
 from diplomacy_engine.learning.run_folder import RunFolder
-from diplomacy_engine.players.asking import ask_player, begin_games
+from diplomacy_engine.players.asking import ask_player
 from diplomacy_engine.players.loading import make_search
 from diplomacy_engine.players.names import PlayerSpec, SearchSpec, parse_player
 from diplomacy_engine.players.policy.player import PolicyPlayer
@@ -107,7 +107,6 @@ def play(
     """
     seat = np.arange(games.num_games) % games.num_powers
     rival = rng.integers(max(1, len(others)), size=games.num_games)
-    begin_games(games, [player, *others], np.arange(games.num_games))
     searches: list[Search] = []
     if isinstance(player, BestResponse):
         player.note = searches.append
@@ -251,7 +250,7 @@ def run(args: Args) -> int:
         lessons = []
         for part, years in enumerate(args.max_years):
             count = -(-args.games // len(args.max_years))
-            games = VectorGame(game_map, count, seed + part, years, args.threads, False)
+            games = VectorGame(game_map, count, seed + part, years, args.threads, False, True)
             lessons.append(play(args, player, policy, games, others, rng))
         lesson = Lesson.join(lessons)
         decisions += round(float(lesson.share.sum()))

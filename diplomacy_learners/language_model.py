@@ -53,6 +53,7 @@ from diplomacy_engine.learning.run_log import RunLog, start_wandb
 from diplomacy_engine.learning.signals import Stopped, StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
+from diplomacy_engine.matches.match import MatchSettings
 from diplomacy_engine.players.protocols import Player
 from diplomacy_engine.records import convert
 from diplomacy_engine.rules.map import Map
@@ -252,7 +253,7 @@ def play_groups(
     """Play the groups of a step; return samples, metrics, and replies and games to save."""
     seed, seed_of_positions = seeds_of(args, step)[:2]
     rows = args.groups * (1 + args.copies)
-    games = VectorGame(game_map, rows, seed, threads=args.threads, auto_reset=False)
+    games = VectorGame(game_map, rows, seed, None, args.threads, False, keep_history=True)
     random_beginnings(games, args.warm_up, seed_of_positions, args.opening_share)
     players = [player, *opponents.players]
     mine = learning_powers(args, game_map, step)
@@ -408,18 +409,17 @@ class Run:
         self.model.clock = Clock()
         seed = seeds_of(args, self.step)[3] // 2
         player = LocalPlayer("model", self.model.settings, self.model)
-        player.keep = args.capture_games
+        rules = MatchSettings(self.game_map, seed=seed, threads=args.threads)
+        player.keep = set(rules.game_seeds(0, args.capture_games).tolist())
         report = evaluate_player(
-            self.game_map,
+            rules,
             player,
             load_player(bot, game_map=self.game_map),
             args.eval_games,
             samples=args.capture_games,
             progress=stop.check,
-            seed=seed,
-            threads=args.threads,
         )
-        add_thoughts(report.saved_games, [(player.name, player)])
+        add_thoughts(report.saved_by_seed, [(player.name, player)])
         return report
 
     def policy(self) -> dict:

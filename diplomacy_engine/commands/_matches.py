@@ -130,7 +130,7 @@ def run_match(
     programs = [player for _, player in behind if hasattr(player, "faults")]
     samples = (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
     for _, model in models:
-        model.keep = samples  # prompts and replies of so many games
+        model.keep = set(settings.game_seeds(0, samples).tolist())
     with showing_progress(games) as progress:
         options = {"samples": samples, "progress": progress, "keep_finished": True}
         report = play(settings, players, games, **options)
@@ -138,7 +138,7 @@ def run_match(
     result["greedy"] |= arguments.greedy
     if models:
         result["llm"] = by_name((name, model.counts()) for name, model in models)
-        add_thoughts(report.saved_games, models)
+        add_thoughts(report.saved_by_seed, models)
     if programs:
         result["programs"] = by_name((player.name, dict(player.faults)) for player in programs)
     console = make_console()

@@ -2,9 +2,9 @@
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..extras.programs.talk import Boards, press_of
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..players.advice import ordering
-from ..players.asking import ask_player, begin_games
+from ..players.asking import ask_player
 from ..players.loading import load_player
 from ..players.protocols import Player
 from ..press.deals import make_offers
@@ -33,7 +33,7 @@ class Host:
 
     def __init__(self, player: Player, seed: int):
         self.player, self.seed = player, seed
-        self.games = VectorGame("standard", 1, threads=1, auto_reset=False)
+        self.games = VectorGame("standard", 1, 0, 1, 1, keep_history=True)
 
     def make_games(self, game_map: Map, rows: list[int], max_years: int) -> VectorGame:
         count = 1 + max(rows, default=0)
@@ -43,27 +43,33 @@ class Host:
             raise UserError("a game comes twice")
         games = self.games
         if (games.map, games.max_years) != (game_map, max_years) or games.num_games < count:
-            self.games = VectorGame(game_map, count, 0, max_years, 1, auto_reset=False)
+            self.games = VectorGame(game_map, count, 0, max_years, 1, False, keep_history=True)
         return self.games
 
-    def begin(self, new: list[int]) -> None:
-        if new:
-            begin_games(self.games, [self.player], np.array(new))
+    def load(self, load: Callable, *loaded: object, rows: np.ndarray, new: np.ndarray) -> Any:
+        """Return `load(games, *loaded)`, which sets up later positions in `rows`. What stood there
+        becomes history, unless it is of another game than these, a `new` one (bool)."""
+        games, history = self.games, self.games.history
+        before, turn = history.count[rows], games.state.turn[rows]
+        history.add(games, rows)
+        after, result = history.count[rows], load(games, *loaded)
+        later = games.state.turn[rows] > turn
+        history.count[rows] = np.where(new, 0, np.where(later, after, before))
+        return result
 
     def set_up(self, game_map: Map, positions: list[Position], max_years: int) -> Decisions:
         """Set up positions, and return the decisions of all powers there."""
         rows = [position.game for position in positions]
         games = self.make_games(game_map, rows, max_years)
-        lines.load_positions(games, positions, self.seed)
-        self.begin([position.game for position in positions if position.new])
+        new = np.array([position.new for position in positions], bool)
+        self.load(lines.load_positions, positions, self.seed, rows=np.array(rows, int), new=new)
         return games.decisions(np.array(sorted(rows), int))
 
     def array_orders(self, game_map: Map, arrays: Arrays, line: Line) -> Arrays:
         rows = lines.read_array(arrays, "game", MOST_GAMES - 1, 0)
         games = self.make_games(game_map, rows.tolist(), line.max_years)
-        decisions = lines.load_arrays(games, arrays)
-        new = lines.read_array(arrays, "new", 1, 0)[: len(rows)] == 1
-        self.begin(rows[: len(new)][new].tolist())
+        new = np.resize(lines.read_array(arrays, "new", 1, 0) == 1, len(rows))
+        decisions = self.load(lines.load_arrays, arrays, rows=rows, new=new)
         numbers = ask_player(games, decisions, self.player)
         return lines.order_array(games, decisions, numbers, arrays)
 

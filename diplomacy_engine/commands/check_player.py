@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..matches.tables import play_games
-from ..players.asking import ask_player, begin_games
+from ..players.asking import ask_player
 from ..players.bots import make_bot
 from ..players.checking import check_player
 from ..players.loading import load_player
@@ -30,8 +30,7 @@ def run_check_player(arguments: CheckPlayer) -> int:
     check_player(player, game_map)
     if isinstance(player, Negotiator):
         _talk(player, game_map)
-    games = VectorGame(game_map, GAMES, 1, threads=1, auto_reset=True)
-    begin_games(games, [player], np.arange(GAMES))
+    games = VectorGame(game_map, GAMES, 1, threads=1, keep_history=True)
     count, begun = 0, time.perf_counter()
     while time.perf_counter() - begun < SECONDS:
         decisions, orders = games.decisions(), games.new_orders()

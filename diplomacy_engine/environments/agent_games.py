@@ -11,10 +11,10 @@ from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled
 from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
-from ..players.asking import ask_player, begin_games
+from ..players.asking import ask_player
 from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
-from ..players.protocols import Player, StatefulPlayer
+from ..players.protocols import Player
 from ..rules.game_rules import GameRules
 from ..rules.state import seed_from
 from ..scoring.rewards import PAID_IN_FALL, REWARDS, reward_input
@@ -95,7 +95,9 @@ class AgentGames(AgentBoards):
         movement_only: bool = False,
     ):
         num_games = settings.num_envs
-        games = VectorGame(rules, num_games, threads=settings.threads, auto_reset=False)
+        games = VectorGame(
+            rules, num_games, threads=settings.threads, auto_reset=False, keep_history=True
+        )
         super().__init__(games, gap)
         powers, provinces = games.num_powers, len(games.board.terrain)
         self._power = NONE if settings.power is None else games.map.power_number(settings.power)
@@ -138,7 +140,6 @@ class AgentGames(AgentBoards):
         self.players, self._num_opponents = players, len(new_players)
         helper = len(new_players) + 1 if len(self._own) > 1 else NONE
         self._seats = self._seats._replace(warm_up_player=len(new_players), helper=helper)
-        self._remembering = [p for p in players if isinstance(p, StatefulPlayer)]
         self._player_counts = np.zeros(len(players), np.int32)
 
     def start(self, rows: np.ndarray, seeds: np.ndarray | None = None) -> None:
@@ -155,7 +156,6 @@ class AgentGames(AgentBoards):
     def _set_up(self, rows: np.ndarray) -> None:
         games = self.games
         games.reset(rows)
-        begin_games(games, self._remembering, rows)
         choices = self._power, self._num_opponents, self._settings.most_phases
         games.call(kernels.sample_seats, games.state, rows, *choices, self._seats)
 

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
-from ..players.asking import begin_games, orders_of
+from ..players.asking import orders_of
 from ..players.loading import load_player
 from ..press.deals import OfferResult, make_offers
 from ..press.negotiators.negotiation import Listener, honest_seats, talk_of
@@ -46,7 +46,7 @@ class NegotiationEnv(gymnasium.Env):
     def __init__(self, map: str | Path = "standard", **settings: Any):
         options, rules = settings_of(TalkSettings, map, settings, self)
         self._reward = None if options.reward == "valid" else make_steady_mix(options.reward)
-        self._games = VectorGame(rules, 1, threads=1, auto_reset=False)
+        self._games = VectorGame(rules, 1, threads=1, auto_reset=False, keep_history=True)
         game_map = self._games.map
         self._seat = None if options.power is None else game_map.power_number(options.power)
         self._partner = load_player(f"{options.answers}+{options.orders_by}", game_map=game_map)
@@ -72,7 +72,6 @@ class NegotiationEnv(gymnasium.Env):
             seeds = self.np_random.integers(0, 2**64, 1, np.uint64)
             self._games.row_seed[:] = seeds if seed is None else seeds_of([seed])
         self._games.reset(row)
-        begin_games(self._games, [self._partner], row)
         self._seeded = self._running = True
         self._press = Press(self._games)
         powers = self._games.num_powers

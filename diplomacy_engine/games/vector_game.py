@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from ..rules.state import (
     count_centers,
     has_neutral,
     is_alive,
+    is_movement,
     next_random,
     ordering_powers,
     reset_game,
@@ -174,6 +175,53 @@ def _write_orders(table, location_province, decisions, first, last, numbers, ord
                     orders[e, location_province[table.location[number]]] = number
 
 
+@jit
+def _add_moving(state, rows, past, count):
+    for e in rows:
+        if state.end[e] == RUNNING and is_movement(state.phase[e]):
+            row = count[e] * count.shape[0] + e
+            copy_game(state, e, past, row)
+            past.seed[row] = state.seed[e]
+            count[e] += 1
+
+
+class History:
+    """The movement phases that E games have had, each as it stood before its orders.
+
+    Attributes:
+        games: these positions; that of the i-th phase of game e is in row i * E + e.
+        count: (E,) int64, how many of each game there are.
+    """
+
+    def __init__(self, games: "VectorGame"):
+        self.games = games.spare(games.num_games)
+        self.count = np.zeros(games.num_games, np.int64)
+
+    def rows_of(self, game: int) -> np.ndarray:
+        return np.arange(self.count[game]) * len(self.count) + game
+
+    def add(self, games: "VectorGame", rows: np.ndarray) -> None:
+        """Add the positions of those of `rows` that are in a movement phase."""
+        self.games.rules = games.rules
+        self._make_room(1 + self.count.max())
+        rows = np.ascontiguousarray(rows, np.int64)
+        games.call(_add_moving, games.state, rows, self.games.state, self.count)
+
+    def copy_from(self, other: Self | None, rows: np.ndarray, into: np.ndarray) -> None:
+        """Give games `into` (n,) what games `rows` (n,) of another history have had."""
+        for row, game in zip(rows.tolist(), into.tolist()):
+            past = other.rows_of(row) if other else np.arange(0)
+            self._make_room(len(past))
+            self.count[game] = len(past)
+            self.games.copy_from((other or self).games, past, self.rows_of(game), keep_seeds=True)
+
+    def _make_room(self, phases: int) -> None:
+        if phases * len(self.count) > self.games.num_games:
+            before, every = self.games, np.arange(self.games.num_games)
+            self.games = before.spare(2 * phases * len(self.count))
+            self.games.copy_from(before, every, every, keep_seeds=True)
+
+
 class VectorGame:
     """E games of one map.
 
@@ -187,12 +235,14 @@ class VectorGame:
         threads: threads that share the games (None: one per usable processor).
         auto_reset: start a new game in a row as soon as its game has ended. Without it a finished
             game stays, has no decisions, and waits for `reset`.
+        keep_history: keep what came before in each game, at which some players look.
 
     Attributes:
         rules: the GameRules of all games; another record of the same map can take their place.
         map, board: the Map, and its arrays for kernels.
         vocabulary, table: the OrderVocabulary of the map, and its arrays for kernels.
         state: GameState, (E, ...) arrays that kernels update in place.
+        history: History, what came before in the games; None: nobody keeps it.
     """
 
     def __init__(
@@ -203,6 +253,7 @@ class VectorGame:
         max_years: int | None = None,
         threads: int | None = None,
         auto_reset: bool = True,
+        keep_history: bool = False,
     ):
         """See the class for the arguments."""
         if num_games < 1:
@@ -223,6 +274,7 @@ class VectorGame:
         self._most_orders = 0  # of one slice of rows so far
         self._part_buffers = [None] * self.threads
         self._every_row, self._no_draws = np.arange(num_games), np.zeros(0, bool)
+        self.history = History(self) if keep_history else None
         self.reset()
 
     def __deepcopy__(self, memo: dict) -> "VectorGame":
@@ -237,7 +289,7 @@ class VectorGame:
     def __reduce__(self) -> tuple:
         """Pickle the arguments, the state and the seeds; the rest is made anew."""
         arguments = self.map, self.num_games, 1, None, self.threads, self.auto_reset
-        changing = "state", "row_seed", "rules"
+        changing = "num_games", "_every_row", "state", "row_seed", "rules", "history"
         return type(self), arguments, {name: getattr(self, name) for name in changing}
 
     def __repr__(self) -> str:
@@ -294,7 +346,10 @@ class VectorGame:
 
     def reset(self, rows: np.ndarray | None = None) -> None:
         """Start new games in the given rows (integers or a mask; None: all)."""
-        self.call(_reset_rows, self.board, self.state, self.row_seed, self._rows(rows))
+        rows = self._rows(rows)
+        self.call(_reset_rows, self.board, self.state, self.row_seed, rows)
+        if self.history is not None:
+            self.history.count[rows] = 0
 
     def seed_games(self, rows: np.ndarray, seeds: np.ndarray) -> None:
         """Seed the games `rows` (n,) anew with `seeds` (n,) uint64, from this phase on.
@@ -305,7 +360,8 @@ class VectorGame:
         self.state.seed[rows] = self.row_seed[rows] = seeds
 
     def spare(self, num_games: int) -> "VectorGame":
-        """Return new games of the same rules and threads, for example for a search."""
+        """Return new games of the same rules and threads, without history, for example for a
+        search."""
         return VectorGame(self.rules, num_games, threads=self.threads, auto_reset=False)
 
     def is_like(self, other: "VectorGame") -> bool:
@@ -335,6 +391,8 @@ class VectorGame:
                 f"{self.map.name!r}, which is another"
             )
         self.call(_copy_rows, other.state, rows, self.state, self.row_seed, into, keep_seeds)
+        if self.history is not None:
+            self.history.copy_from(other.history, rows, into)
 
     def _rows(self, rows: np.ndarray | None) -> np.ndarray:
         if rows is None:
@@ -462,6 +520,8 @@ class VectorGame:
             power = ordering_powers(self.board, state)
             orders = np.where(nobody[self._every_row[:, None], power], np.int32(NONE), orders)
         row_seed = self.row_seed if self.auto_reset else self.row_seed[:0]
+        if self.history is not None:
+            self.history.add(self, rows)
         boards = self.board, self.table, state, orders, agreed
 
         def step_slice(first: int, last: int) -> None:
@@ -471,6 +531,8 @@ class VectorGame:
         self.run(step_slice, games)
         if len(agreed):
             state.votes[rows] = False
+        if self.history is not None and self.auto_reset:
+            self.history.count[rows[out.ended != RUNNING]] = 0
         return out
 
     def agreed(self) -> np.ndarray:
@@ -492,27 +554,8 @@ class VectorGame:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return copies of the state's arrays and of the seeds, by name."""
-        return {name: array.copy() for name, array in self._arrays().items()}
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return self.state._asdict() | {"row_seed": self.row_seed}
-
-    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Continue from a `snapshot()` of as many games of the same map.
-
-        Raises:
-            ValueError: an array is missing or of another shape; nothing has changed.
-        """
-        if not isinstance(snapshot, dict):
-            raise ValueError("the snapshot is not a dictionary")
-        arrays = self._arrays()
-        for name, array in arrays.items():
-            saved = snapshot.get(name)
-            fits = isinstance(saved, np.ndarray) and saved.dtype == array.dtype
-            if not fits or saved.shape != array.shape:
-                raise ValueError(f"the snapshot's {name!r} does not fit these games")
-        for name, array in arrays.items():
-            array[:] = snapshot[name]
+        arrays = self.state._asdict() | {"row_seed": self.row_seed}
+        return {name: array.copy() for name, array in arrays.items()}
 
 
 def _check(name: str, array: np.ndarray, shape: tuple[int, int], kind: str) -> None:

@@ -25,7 +25,7 @@ from ..games.decisions import Decisions
 from ..games.observation import BoardViews
 from ..games.order_lists import order_places
 from ..games.vector_game import VectorGame
-from ..players.asking import begin_games, orders_of
+from ..players.asking import orders_of
 from ..players.loading import check_map, load_player
 from ..players.names import short_name
 from ..rules.game_rules import OPTIONS, GameRules
@@ -96,7 +96,6 @@ class Setup:
             except Exception as error:
                 why = checkpoints.reason(error)
                 raise UserError(f"{self.folder.checkpoint}: cannot be continued ({why})") from error
-            begin_games(run.games, run.pool.bots.values(), np.arange(run.games.num_games))
         if ranks.rank == 0:
             self._warn_of_rate(run)
         return True

@@ -19,7 +19,7 @@ from ..constants import RUNNING, SPRING_MOVEMENT
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
-from ..players.asking import ask_players, begin_games, orders_of
+from ..players.asking import ask_players, orders_of
 from ..players.bots.random_bots import RandomBot
 from ..players.protocols import Player
 from .tables import GameRecorder
@@ -113,7 +113,6 @@ def fork(
     played = groups.ravel()
     record = min(record, copies)
     games.copy_from(games, np.repeat(rows, copies), played)
-    begin_games(games, players, played)
     recorder = GameRecorder(groups[:, :record].ravel(), games)
     years_left = np.full(games.num_games, years)
     going = played[games.state.end[played] == RUNNING]

@@ -55,7 +55,7 @@ class MatchSettings:
 
     def new_games(self, count: int) -> VectorGame:
         """Return so many games, without auto-reset."""
-        return VectorGame(self.rules, count, threads=self.threads, auto_reset=False)
+        return VectorGame(self.rules, count, 1, None, self.threads, False, keep_history=True)
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
         """Return the seeds, uint64, of games from number `first` (counted from 0) on; a seed
@@ -120,6 +120,12 @@ class MatchReport:
     def saved_games(self) -> list[dict]:
         """The saved games, by number; `players` of each has the name of each power's player."""
         return [self.sampled[number] for number in sorted(self.sampled)]
+
+    @property
+    def saved_by_seed(self) -> dict[int, dict]:
+        """The same games by the seeds that they drew from."""
+        seeds = self.settings.game_seeds(0, 1 + max(self.sampled, default=-1)).tolist()
+        return {seeds[number]: saved for number, saved in self.sampled.items()}
 
     @classmethod
     def join(cls, reports: "Sequence[Self]") -> Self:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..constants import RUNNING
 from ..errors import UserError
-from ..players.asking import ask_players, begin_games
+from ..players.asking import ask_players
 from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
@@ -73,7 +73,6 @@ def play_pairs(
         seated = seats[:, some].reshape(-1, num_powers)
         games, rows = match.new_games(len(seated)), np.arange(len(seated))
         games.seed_games(rows, np.tile(seeds[some], 2))
-        begin_games(games, players, rows)
         state = games.state
         while (running := state.end == RUNNING).any():
             decisions = games.decisions()

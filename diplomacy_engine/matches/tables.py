@@ -8,7 +8,7 @@ import numpy as np
 from ..constants import NONE, End, Phase, phase_name
 from ..games.vector_game import VectorGame
 from ..games.votes import bot_votes
-from ..players.asking import ask_players, begin_games
+from ..players.asking import ask_players
 from ..players.protocols import Player
 from ..press.daide import messages_of
 from ..press.deals import Offers, Words
@@ -118,7 +118,6 @@ def play_games(
         raise ValueError("play_games needs a VectorGame with auto_reset=False")
     if press is not None and recorder is not None:
         press.log, press.logged = [], len(recorder.rows)
-    begin_games(games, players, np.arange(games.num_games))
     state = games.state
     while (state.end == End.RUNNING).any():
         if draws_after is not None:

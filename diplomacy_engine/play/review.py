@@ -185,6 +185,7 @@ class Reviews:
                         self._leave_out(name, power, f"not understood: {reason}")
         except UserError as error:
             return self._leave_out(name, None, str(error))
+        built.history = []  # judges look at positions alone
         games.copy_from(built.vector_game, np.zeros(1, int), np.array([number]))
         for v, order_number in built.order_numbers().items():
             self._orders[number, v] = order_number

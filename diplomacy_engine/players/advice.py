@@ -1,6 +1,5 @@
 """Ask players about one `Game`, in texts: their orders, explanations and talk."""
 
-import contextlib
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -19,7 +18,7 @@ from ..press.deals import Offers, make_offers
 from ..press.negotiators.negotiation import Listener, Negotiator, Silent, Talk, honest_seats
 from ..textgame.game import Game
 from .asking import ask_player, orders_of, slots_of
-from .protocols import ExplainingPlayer, Player, ReasoningPlayer, Reasons, WatchingPlayer
+from .protocols import ExplainingPlayer, Player, ReasoningPlayer, Reasons
 
 _ORDERED = {"movement": "units", "retreats": "retreats", "adjustments": "builds"}
 MOST_ASKED = 3  # times that a player is asked for orders, if it repeats moves in vain
@@ -30,7 +29,7 @@ def orders_for(
 ) -> dict[str, list[str]]:
     """Return a player's orders in one game, as `Game.submit` takes them.
 
-    The game stays as it is, and a player that remembers is not told that it begins (`begin_games`).
+    The game stays as it is.
     Powers (None: all) with nothing to order get an empty list; UserError if there is no such power.
     """
     games = game.vector_game
@@ -75,7 +74,7 @@ def orders_by_player(
     One that is not `stubborn` does not repeat a move that bounced twice in a row against the same
     without more support.
     """
-    decisions, games = _decisions(game, powers), _seeded(game, player, seed)
+    decisions, games = _decisions(game, powers), _seeded(game, seed)
     moving = phase_kind(game.phase) == "movement"
     if game.table is not None and moving and isinstance(player, Listener):
         player.hear(_talk(game, games, decisions.power))
@@ -106,14 +105,12 @@ def orders_by_player(
     return by_power
 
 
-def _seeded(game: Game, player: Player, seed: int) -> VectorGame:
-    """Return a copy of a game with a seed of its own, which would end the deals of the game itself;
-    its player knows what came before."""
+def _seeded(game: Game, seed: int) -> VectorGame:
+    """Return a copy of a game with another seed, which would end the deals of the game itself."""
     copy = game.copy()
     copy.vector_game.seed_games(np.zeros(1, int), np.array([seed], np.uint64))
     turn = copy.vector_game.state.turn  # a game that is taken up again has begun to count anew
     turn[0] = max(turn[0], len(copy.history))
-    _show_past(copy, ordering(player))
     return copy.vector_game
 
 
@@ -165,23 +162,6 @@ def _decisions(game: Game, powers: Collection[str]) -> Decisions:
     return decisions.take(np.isin(decisions.power, wanted))
 
 
-def _show_past(game: Game, player: Player) -> None:
-    if not isinstance(player, WatchingPlayer):
-        return
-    row = np.zeros(1, int)
-    player.begin(game.vector_game, row)
-    with contextlib.suppress(UserError):  # phases that another program played by other rules
-        past = None
-        for phase in game.history:
-            if past is None:
-                past = Game.from_state(game.rules, phase["state"])
-            player.watch(past.vector_game, row)
-            for power, texts in phase["orders"].items():
-                past.submit(power, texts or [], strict=False)
-            past.adjudicate()
-    player.watch(game.vector_game, row)
-
-
 def _provinces(games: VectorGame, decisions: Decisions, d: int) -> list[int]:
     first, last = decisions.slot_start[d : d + 2]
     if decisions.slot_province[first] != NONE:
@@ -224,7 +204,6 @@ def advice_to_all(
     games, decisions, advices = game.vector_game, _decisions(game, powers), {}
     if not decisions.count:
         return advices
-    _show_past(game, player)
     explanation = player.explain(games, decisions)
     for d in range(decisions.count):
         slots = []
@@ -319,7 +298,7 @@ def _offer(game: Game, receiver: str, number: int) -> Offers:
 
 def asked(game: Game, power: str, player: Player, seed: int) -> Talk:
     """Return the talk in which one power is asked; its player draws from `seed`."""
-    return _talk(game, _seeded(game, player, seed), np.array([game.map.power_index[power]]))
+    return _talk(game, _seeded(game, seed), np.array([game.map.power_index[power]]))
 
 
 def _breaches(game: Game, powers: np.ndarray) -> np.ndarray:

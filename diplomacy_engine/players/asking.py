@@ -1,6 +1,6 @@
 """Asking players for orders, so that none sees what another orders in the same phase."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..rules.notation import unit_of
-from .protocols import Player, StatefulPlayer
+from .protocols import Player
 
 
 class Slot(NamedTuple):
@@ -87,13 +87,6 @@ def orders_of(games: VectorGame, player: Player, decisions: Decisions | None = N
     if decisions.count:
         games.write_orders(orders, decisions, ask_player(games, decisions, player))
     return orders
-
-
-def begin_games(games: VectorGame, players: Iterable[Player], rows: np.ndarray) -> None:
-    """Tell players that remember that other games begin in `rows`."""
-    for player in players:
-        if isinstance(player, StatefulPlayer):
-            player.begin(games, rows)
 
 
 def slots_of(games: VectorGame, decisions: Decisions, d: int) -> list[Slot]:

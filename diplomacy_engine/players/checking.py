@@ -1,5 +1,6 @@
 """`check_player`: whether a player keeps the contract that matches and environments rely on."""
 
+import copy
 import functools
 
 import numpy as np
@@ -9,7 +10,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..rules.map import Map, load_map
-from .asking import ask_player, begin_games, orders_of
+from .asking import ask_player, orders_of
 from .bots import make_bot
 from .protocols import ExplainingPlayer, Player
 
@@ -36,12 +37,9 @@ def check_player(player: Player, game_map: Map | str = "small") -> None:
     if not isinstance(name, str) or not callable(getattr(player, "act", None)):
         raise UserError(f"{type(player).__name__} is not a player: it needs `name` and `act`")
     source = sample_positions(load_map(game_map) if isinstance(game_map, str) else game_map)
-    rows = np.arange(source.num_games)
-    games = source.spare(len(rows))  # a faulty player may change them
-    games.copy_from(source, rows, rows, keep_seeds=True)
+    games = copy.copy(source)  # a faulty player may change them
     decisions, before = games.decisions(), games.snapshot()
     listed = [array.copy() for array in decisions]
-    begin_games(games, [player], rows)
     numbers = ask_player(games, decisions, player)
     _check_legal(games, decisions, numbers, name)
     _require(all(map(np.array_equal, decisions, listed)), name, "changes the arrays of `decisions`")
@@ -55,8 +53,8 @@ def check_player(player: Player, game_map: Map | str = "small") -> None:
 @functools.cache
 def sample_positions(game_map: Map) -> VectorGame:
     """Return games of a map, two in each of the five phases, from games among bots."""
-    source = VectorGame(game_map, 16, seed=5, max_years=12, threads=1)
-    games = source.spare(5 * GAMES_PER_PHASE)
+    how = {"max_years": 12, "threads": 1, "keep_history": True}
+    source, games = (VectorGame(game_map, count, 5, **how) for count in (16, 5 * GAMES_PER_PHASE))
     bots = [make_bot(name) for name in ("chaos", "dumbbot", "random")]
     count = np.zeros(5, np.int64)
     for step in range(1000):
@@ -108,9 +106,8 @@ def _check_independent(
     alone = ask_player(games, decisions.take(np.array([one])), player)
     same = np.array_equal(alone, numbers[slice(*decisions.slot_start[one : one + 2])])
     _require(same, name, "orders otherwise if it is asked about one decision alone")
-    others, there = VectorGame(games.map, 40, seed=99, threads=2, max_years=12), 39 - rows
+    others, there = VectorGame(games.map, 40, 99, 12, 2, keep_history=True), 39 - rows
     others.copy_from(games, rows, there, keep_seeds=True)
-    begin_games(others, [player], there)
     same = (orders_of(others, player, others.decisions(there))[there] == orders).all()
     _require(same, name, "orders otherwise if a game stands in another row")
 

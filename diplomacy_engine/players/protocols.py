@@ -1,5 +1,6 @@
 """The interface of players: the methods that matches, environments and pages call."""
 
+from collections.abc import Collection
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,36 +22,22 @@ class Player(Protocol):
         disbands, a build is waived, a removal is left to civil disorder. NONE is such a number.
 
         Random draws are a function of the game's seed, its turn and the power (games/draws.py), so
-        that a second call returns the same. A player does not see the others' orders of this phase.
+        that a second call returns the same. Earlier phases are in `games.history`, so that a player
+        goes on with any game in any row; it is None where nobody keeps it, for example in a search.
+        A player does not see the others' orders of this phase.
         The arrays of `decisions` are reused after the call; copy them to keep them.
         """
-
-
-@runtime_checkable
-class StatefulPlayer(Player, Protocol):
-    """A player that remembers earlier phases of a game, which `isinstance` finds."""
-
-    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Forget what was in `rows` (integers): other games begin there, from any position."""
-
-
-@runtime_checkable
-class WatchingPlayer(StatefulPlayer, Protocol):
-    """A player that can be shown the past of a game that it is to go on with."""
-
-    def watch(self, games: VectorGame, rows: np.ndarray) -> None:
-        """See the positions of `rows`, phase after phase; `act` sees those it is asked about."""
 
 
 @runtime_checkable
 class CountingPlayer(Player, Protocol):
     """A player that counts its requests, for example to a language model."""
 
-    keep: int  # number of games, from the first one on, of which it keeps its thoughts
+    keep: Collection[int]  # seeds of the games of which it keeps its thoughts
 
     def counts(self) -> dict: ...
 
-    def thoughts(self, game_number: int, phase: str, power: str) -> dict:
+    def thoughts(self, game_seed: int, phase: str, power: str) -> dict:
         """Return the thoughts behind a decision of a kept game; nothing if there was no request."""
 
 

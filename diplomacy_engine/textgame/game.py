@@ -1,5 +1,6 @@
 """One game in texts: `Game`, one row of a VectorGame, for people, tests and viewers."""
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from ..constants import (
 )
 from ..errors import UserError
 from ..games.decisions import Decisions
-from ..games.vector_game import VectorGame
+from ..games.vector_game import History, VectorGame
 from ..pictures.board import scene_of, scene_svg
 from ..pictures.drawing import drawing_of
 from ..press.daide import ClauseRow, Terms, is_daide, offer_text
@@ -112,7 +113,7 @@ class Game:
 
     @history.setter
     def history(self, phases: Sequence[dict]) -> None:
-        self._history = tuple(phases)
+        self._history, self._games.history = tuple(phases), None
 
     @property
     def rules(self) -> GameRules:
@@ -533,7 +534,22 @@ class Game:
     @property
     def vector_game(self) -> VectorGame:
         """The VectorGame whose row 0 is this game, for players; stepping it is up to the Game."""
+        if self._games.history is None:
+            self._games.history = self._replayed()
         return self._games
+
+    def _replayed(self) -> History:
+        """Return what came before, as far as the phases played can be played here, too."""
+        past, history = None, History(self._games)
+        with contextlib.suppress(UserError):  # another program has played by other rules
+            for phase in self.history:
+                if past is None:
+                    past = Game.from_state(self.rules, phase["state"])
+                    past._games.history = history
+                for power, texts in phase["orders"].items():
+                    past.submit(power, texts or [], strict=False)
+                past.adjudicate()
+        return history
 
     def decisions(self) -> Decisions:
         """Return the decisions of all powers, without orders that break a deal."""
@@ -959,6 +975,8 @@ class Game:
         game = cls(games.rules)
         for mine, theirs in zip(game._games.state, games.state):
             mine[0] = theirs[row]
+        if games.history is not None:
+            game.vector_game.history.copy_from(games.history, np.array([row]), np.zeros(1, int))
         return game
 
     def copy(self) -> "Game":

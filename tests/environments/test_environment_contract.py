@@ -1,10 +1,12 @@
 """What holds of every environment: its interface, masks, seeds, ends, rewards, votes, pictures."""
 
 import copy
-import itertools
 import pickle
+import random
 import sys
 import warnings
+from collections.abc import Iterator
+from itertools import product
 
 import cloudpickle
 import gymnasium
@@ -16,7 +18,7 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from support.environments import legal_text
 from support.maps import TRIBES
-from support.tables import read_table
+from support.tables import read_table, slow_but
 
 from diplomacy_engine import UserError, environments
 from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, gymnasium_env
@@ -42,26 +44,45 @@ def talk(**settings):
     return NegotiationEnv(**TALK | settings)
 
 
-def press(**settings):
-    return parallel_env(**{"press": "mutual"} | settings)
-
-
 FORMS = {name: one(name) for name in ("provinces", "sequential", "deepdip", "text")}
 
 
-def free_press(**settings):
-    return press(binding=False, **settings)
-
-
-def offers(**settings):
-    return press(press="offers", **settings)
-
-
-TALKING = {"press": press, "free press": free_press, "offers": offers}
+TALKING_RULES = {
+    "press": {"press": "mutual"},
+    "free press": {"press": "mutual", "binding": False},
+    "offers": {"press": "offers"},
+}
+TALKING = {
+    name: lambda rules=rules, **settings: parallel_env(**rules | settings)
+    for name, rules in TALKING_RULES.items()
+}
 ALL_POWERS = {"all powers": parallel_env, "in turn": aec_env} | TALKING
 ORDERING = FORMS | {"many": many} | ALL_POWERS  # in which agents order
 KINDS = ORDERING | {"negotiation": talk}
 each = pytest.mark.parametrize("kind", KINDS)
+
+
+# All kinds, and those of all powers in turn as well as at once.
+EVERY = KINDS | {
+    f"{name} in turn": lambda rules=rules, **settings: aec_env(**rules | settings)
+    for name, rules in TALKING_RULES.items()
+}
+
+
+def every_case() -> Iterator[tuple[str, dict]]:
+    """Yield each kind on each map, with and without teams, votes and flat observations."""
+    maps = ("small", None), ("three", None), ("three", "ENGLAND+ITALY"), ("tribes", None)
+    for kind, (name, teams), votes, flat in product(EVERY, maps, (False, True), (False, True)):
+        unfit = (teams and kind == "negotiation") or (flat and kind in ("text", "negotiation"))
+        if unfit or (votes and kind in ("text", "sequential")):
+            continue
+        changes = {"map": name, "draw_votes": votes}
+        changes |= ({"teams": teams} if teams else {}) | ({"flat": True} if flat else {})
+        yield kind, changes
+
+
+CASES = list(every_case())
+FEW = [random.Random(n).choice([c for c in CASES if c[0] == kind]) for n, kind in enumerate(EVERY)]
 
 
 def make(kind: str, **settings):
@@ -150,7 +171,7 @@ def test_gymnasium_finds_nothing_wrong(name):
 @pytest.mark.parametrize(
     ("name", "talk", "votes"),
     [
-        *itertools.product(["small"], [None, "mutual", "offers"], [False, True]),
+        *product(["small"], [None, "mutual", "offers"], [False, True]),
         ("standard", None, False),
         ("standard", "mutual", True),
     ],
@@ -164,28 +185,33 @@ def test_pettingzoo_finds_nothing_wrong(name, talk, votes):
         seed_test(lambda: aec_env(**settings), num_cycles=30)
 
 
-@each
-def test_masks_are_legal_and_seeds_repeat(kind, tmp_path):
-    """On a map with unusual rules, too, and after a game that was left in the middle; `strict`
-    makes an order outside the board an error."""
+@pytest.mark.parametrize(("kind", "changes"), slow_but(FEW, CASES))
+def test_every_environment_by_every_rule(kind, changes, tmp_path):
+    """Masks are legal, observations fit, a seed repeats also after a game that was left in the
+    middle, and copies go on the same way, made before the first game or within one."""
     (tmp_path / "tribes.toml").write_text(TRIBES)
-    policies = {"orders_by": "small-equilibrium-1"} if kind == "negotiation" else {}
-    policies = {"opponents": "small-equilibrium-1"} if kind in AGENTS else policies
-    strict = {"strict": True, "start": "random"} if kind in {**ORDERING} else {}
-    strict = {} if kind == "deepdip" else strict  # which has no masks
+    changes = dict(changes)
+    if changes["map"] == "tribes":
+        changes["map"] = str(tmp_path / "tribes.toml")
+    if kind in AGENTS:
+        changes["opponents"] = ["random", "dumbbot"]
+    strict = {} if kind in ("negotiation", "deepdip") else {"strict": True}
+    start = {} if kind == "negotiation" else {"start": "random"}
+    env, picky = (EVERY[kind](**start | changes | more, max_years=4) for more in ({}, strict))
 
-    def played(env, seed, left_after=0):
-        for _ in zip(range(left_after), play(env, 7)):  # of talk, where there is some
-            pass
+    def played(env, seed):
         return [step for i in range(3) for step in play(env, seed + i)]
 
-    tribes = str(tmp_path / "tribes.toml")
-    for settings in (policies, {"map": "three"}, {"map": tribes}):
-        env = make(kind, **strict, **settings)
-        first, again, other = played(env, 1), played(env, 1, left_after=7), played(env, 4)
-        assert len(first) > 4 and len(first) == len(again)
-        assert data_equivalence(first, again, exact=True)
-        assert not data_equivalence(first, other, exact=True)
+    first = played(env, 1)
+    assert len(first) > 4 and data_equivalence(first, played(picky, 1), exact=True)
+    assert not data_equivalence(first, played(env, 4), exact=True)
+    for _ in zip(range(3), play(env, 7)):  # of talk, where there is some
+        pass
+    copies = [by(env) for by in COPIES.values()]
+    later = [list(go_on(one)) for one in (env, *copies)]
+    assert all(data_equivalence(later[0], other, exact=True) for other in later[1:])
+    for one in (env, *copies):
+        assert data_equivalence(first, played(one, 1), exact=True)
 
 
 @each
@@ -232,22 +258,6 @@ def test_flat_observations(kind):
             assert (abs(numbers) <= 1).all()
             expected = np.concatenate(arrays, 1).reshape(numbers.shape)
             np.testing.assert_allclose(numbers * scale, expected, atol=1e-3)
-
-
-@pytest.mark.parametrize("by", COPIES)
-@each
-def test_copies_go_on_the_same_way(kind, by):
-    """Copied before the first game, and in the middle of one."""
-    settings = {"opponents": ["random", "small-pure-1"]} if kind in AGENTS else {}
-    settings |= {"start": "random"} if kind in ORDERING else {}
-    env = make(kind, max_years=8, **settings)
-    begun = [list(play(each, 5)) for each in (COPIES[by](env), env)]
-    assert len(begun[0]) > 4 and data_equivalence(*begun, exact=True)
-    for _ in zip(range(2), play(env, 6)):
-        pass
-    copied = COPIES[by](env)
-    later = [list(go_on(each)) for each in (copied, env)]
-    assert len(later[0]) > 1 and data_equivalence(*later, exact=True)
 
 
 def test_processes_that_are_spawned():

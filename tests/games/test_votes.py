@@ -223,7 +223,6 @@ def test_many_games_end_where_all_alive_vote(auto_reset):
             assert kept and (games.state.end[expected] == AGREED).all()
         agreed_once += expected.sum()
     assert agreed_once > 20
-    games.restore(games.snapshot())
 
 
 def test_only_the_rows_played_are_voted_on():

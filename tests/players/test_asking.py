@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import UserError, VectorGame, make_bot, play_games
+from diplomacy_engine import UserError, VectorGame, make_bot
 from diplomacy_engine.constants import NONE, WINTER_ADJUSTMENTS
-from diplomacy_engine.players.asking import ask_player, ask_players, begin_games, orders_of
+from diplomacy_engine.players.asking import ask_player, ask_players, orders_of
 from diplomacy_engine.players.search.uct import UctSettings
 
 
@@ -127,32 +127,3 @@ def test_numbers_beyond_the_vocabulary_are_no_orders():
             units = (games.state.unit_power != NONE).sum()
             games.step(orders)
             assert (games.state.unit_power != NONE).sum() == units
-
-
-class Remembering:
-    """Holds, and counts the decisions of each row since that row began."""
-
-    name = "remembering"
-
-    def __init__(self):
-        self.begun, self.asked = [], {}
-
-    def begin(self, games, rows):
-        self.begun.append(rows.tolist())
-        for row in rows.tolist():
-            self.asked[row] = 0
-
-    def act(self, games, decisions):
-        for row in decisions.game.tolist():
-            self.asked[row] += 1
-        return make_bot("hold").act(games, decisions)
-
-
-def test_players_that_remember_are_told_of_new_games():
-    player = Remembering()
-    games = VectorGame("small", 3, max_years=2, auto_reset=False)
-    seats = np.tile([0, 1], (3, 1))
-    play_games(games, seats, [player, make_bot("random")])
-    assert player.begun == [[0, 1, 2]] and set(player.asked) == {0, 1, 2}
-    begin_games(games, [player, make_bot("random")], np.array([1]))
-    assert player.begun[1:] == [[1]] and player.asked[1] == 0 < player.asked[0]

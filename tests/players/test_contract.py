@@ -13,13 +13,12 @@ from support.tables import slow_but
 import diplomacy_engine as engine
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.matches.match import MatchReport
-from diplomacy_engine.players.advice import advice
-from diplomacy_engine.players.asking import begin_games, orders_of
+from diplomacy_engine.players.advice import advice, orders_by_player, orders_for
+from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.checking import sample_positions
 from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.players.names import UNBOUND, VOICES
 from diplomacy_engine.players.population import FOLDERS
-from diplomacy_engine.players.protocols import StatefulPlayer, WatchingPlayer
 from diplomacy_engine.players.search.uct import UctSettings
 
 QUICK = "draws=6 candidates=3 profiles=4"
@@ -75,7 +74,6 @@ def test_orders(name, map_name, make):
     engine.check_player(player, map_name)
     games = sample_positions(engine.load_map(map_name))
     rows = np.arange(games.num_games)
-    begin_games(games, [player], rows)
     orders = orders_of(games, player)
     for one in (player, make(name, map_name)):
         assert (orders_of(games, one) == orders).all()
@@ -84,7 +82,6 @@ def test_orders(name, map_name, make):
     others = games.spare(len(rows))
     others.copy_from(games, rows, rows)
     others.seed_games(rows, np.arange(len(rows), dtype=np.uint64))
-    begin_games(others, [player], rows)
     assert (orders_of(others, player) != orders).any(), "another seed samples otherwise"
 
 
@@ -104,8 +101,6 @@ def test_games_are_the_same_however_they_are_played(name, make):
     parts = [played(player, (1, 2), batch=2), played(make(name, map_name), (0, 2), threads=3)]
     assert MatchReport.join(parts).saved_games == whole.saved_games
     games = engine.VectorGame(map_name, 8, seed=2, threads=1, auto_reset=False)
-    rows = np.arange(8)
-    begin_games(games, [player], rows)
     games.step(orders_of(games, player))
     copies = [copy.deepcopy(player)]
     copies += [pickle.loads(kind.dumps(player)) for kind in (pickle, cloudpickle)]
@@ -181,31 +176,38 @@ def test_what_a_player_thinks(name, map_name, make):
     assert (shown.tried is not None) == (name == "lookahead" or name.startswith("fast"))
 
 
-@pytest.mark.parametrize("name", [name for name in FEW if MEMBER not in name])
-def test_a_game_goes_on_with_a_new_player(name, make):
-    """One that is shown the past, if it wants to see it, orders as who has played all along, even
-    if the games stand in other rows."""
-    games = engine.VectorGame("three", 3, seed=2, threads=1, auto_reset=False)
-    rows, past = np.arange(3), []
-    player, fresh = make(name, "three"), make(name, "three")
-    there = rows[::-1]
-    begin_games(games, [player], rows)
-    for phase in range(7):
-        past.append(games.spare(3))
-        past[-1].copy_from(games, rows, there, keep_seeds=True)
-        if phase < 6:
-            orders_of(games, player)
-            games.step(orders_of(games, engine.make_bot("dumbbot")))
+@pytest.mark.parametrize("name", slow_but(FEW, PLAYERS))
+def test_orders_are_a_function_of_a_game_and_what_came_before(name, make):
+    """Who has played all along orders as who sees the games for the first time, and if asked twice
+    the same: in games that were copied, pickled, put into other rows or read from saved ones."""
+    map_name = maps_of(name)[0]
+    games = engine.VectorGame(map_name, 3, 2, threads=1, auto_reset=False, keep_history=True)
+    player, rows, there = make(name, map_name), np.arange(3), np.array([4, 0, 2])
+    for _ in range(6):
+        orders_of(games, player)
+        games.step(orders_of(games, engine.make_bot("dumbbot")))
     assert (games.state.end == RUNNING).all()
-    begin_games(past[0], [fresh], rows)
-    for before in past[:-1] if isinstance(fresh, WatchingPlayer) else ():
-        fresh.watch(before, rows)
-    assert (orders_of(games, player) == orders_of(past[-1], fresh)[there]).all()
-    if isinstance(player, StatefulPlayer):  # it forgets the past, too
-        begin_games(games, [player], rows)
-        forgetful = make(name, "three")
-        begin_games(games, [forgetful], rows)
-        assert (orders_of(games, player) == orders_of(games, forgetful)).all()
+    expected = orders_of(games, player)
+    others = engine.VectorGame(map_name, 5, 7, threads=1, auto_reset=False, keep_history=True)
+    others.step(orders_of(others, engine.make_bot("random")))  # another past, which is forgotten
+    orders_of(others, player)
+    others.copy_from(games, rows, there, keep_seeds=True)
+    for one in (player, make(name, map_name)):
+        for copied in (games, copy.copy(games), pickle.loads(pickle.dumps(games))):
+            assert (orders_of(copied, one) == expected).all()
+        asked = others.decisions(there)
+        for _ in range(2):
+            assert (orders_of(others, one, asked)[there] == expected).all()
+    game = engine.Game.from_row(games, 0)
+    assert orders_for(game, player) == orders_for(game.copy(), make(name, map_name))
+    played = engine.Game(map_name)
+    for _ in range(4):
+        for power, orders in orders_for(played, engine.make_bot("dumbbot")).items():
+            played.submit(power, orders)
+        played.adjudicate()
+    again = engine.Game.from_saved_game(played.to_saved_game())
+    one, other = (orders_by_player(game, player, game.powers, 5) for game in (played, again))
+    assert one == other
 
 
 @pytest.mark.parametrize(  # of those who may break their word, one always

@@ -119,8 +119,6 @@ def test_a_position_with_neutral_units_is_kept(game_map):
     assert Game.from_position(game.to_position(), game_map).units == game.units
     saved = game.to_saved_game()
     assert Game.from_saved_game(saved, game_map).to_state() == state
-    snapshot = game.vector_game.snapshot()
-    VectorGame(game_map, 1).restore(snapshot)
 
 
 def test_a_neutral_unit_is_seen_as_one_of_nobody(game_map):

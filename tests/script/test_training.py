@@ -236,9 +236,25 @@ def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, caps
     assert_same_run(trained(name), folder)
 
 
+class Looking:
+    """Plays at random, and sees all that came before in its games."""
+
+    name = "looking"
+
+    def __init__(self, *_: object, **settings: object): ...
+
+    def act(self, games, decisions):
+        year, phase = games.state.year[decisions.game], games.state.phase[decisions.game]
+        played = 2 * (year - games.board.first_year) + (phase > 0) + (phase > 2)
+        assert (games.history.count[decisions.game] == played).all()
+        return ppo.RANDOM_BOT.act(games, decisions)
+
+
 @pytest.mark.parametrize("where", ["ask_player", "evaluate_player"])
 def test_a_bot_that_fails_loses_nothing(where, tmp_path, monkeypatch, capsys):
-    """In the games or in an evaluation; a run that goes on once the bot works again is the same."""
+    """In the games or in an evaluation; a run that goes on once the bot works again is the same,
+    and the bot sees there what came before."""
+    monkeypatch.setattr(engine, "load_player", Looking)
     changes = {"pool_bots": ["hold"], "pool_bot_prob": 0.5, "capture_games": 1}
     whole = train(tmp_path / "whole", **changes)
     calls, original = itertools.count(1), getattr(engine, where)
@@ -343,32 +359,6 @@ def test_a_finished_run_is_resumed(copied, capsys):
     # The longer run is what goes on from now: no flag is needed again.
     assert json.loads(args.read_text())["total_timesteps"] == 700
     assert saved["args"]["total_timesteps"] == 700
-
-
-class Remembering:
-    """Plays at random; its games go on, unless it has been told that others begin."""
-
-    name = "remembering"
-
-    def __init__(self, *_: object, **settings: object):
-        self.turns: dict[int, int] = {}
-
-    def begin(self, games, rows):
-        self.turns |= dict.fromkeys(rows.tolist(), -1)
-
-    def act(self, games, decisions):
-        turns = games.state.turn[decisions.game].tolist()
-        assert all(self.turns[row] < turn for row, turn in zip(decisions.game.tolist(), turns))
-        self.turns |= dict(zip(decisions.game.tolist(), turns))
-        return ppo.RANDOM_BOT.act(games, decisions)
-
-
-def test_a_bot_that_remembers_is_told_of_new_games(tmp_path, monkeypatch):
-    monkeypatch.setattr(ppo.engine, "load_player", Remembering)
-    bots = {"pool_bots": ["random"], "pool_bot_prob": 1.0, "eval_bots": []}
-    run = train(tmp_path / "runs", **SETTINGS["plain"] | bots)
-    assert load(run)["run"]["results"]["counters"]["games"] > SETTINGS["plain"].get("num_envs", 0)
-    assert resume(run, "--total-timesteps", "700") == 0
 
 
 def test_one_process_at_a_time(copied, capsys):

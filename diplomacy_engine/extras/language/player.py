@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -68,34 +68,31 @@ class Answer(NamedTuple):
 
 
 def add_thoughts(
-    saved_games: Sequence[dict], players: Sequence[tuple[str, CountingPlayer]]
+    saved_games: Mapping[int, dict], players: Sequence[tuple[str, CountingPlayer]]
 ) -> None:
-    """Add the prompts and replies that language models have kept to saved games, as `thoughts`.
-    `players` come with the names that these games know them by, which several may share."""
-    for saved in saved_games:
-        number = int(saved["id"].split("-")[1])  # after the seed
+    """Add the prompts and replies that language models have kept to saved games, by the games'
+    seeds, as `thoughts`. `players` come with the names that these games know them by, which several
+    may share."""
+    for seed, saved in saved_games.items():
         for phase in saved["phases"]:
             for name, player in players:
                 for power in (p for p, plays in saved["players"].items() if plays == name):
-                    thoughts = player.thoughts(number, phase["name"], power)
+                    thoughts = player.thoughts(seed, phase["name"], power)
                     if thoughts:
                         phase.setdefault("thoughts", {})[power] = thoughts
 
 
 class LanguagePlayer:
-    """A language model as a player, wherever it runs; `answers` says how it is asked. Of `keep`
-    games, from the first one on, the last prompt and reply of each decision are kept for
-    `thoughts`."""
+    """A language model as a player, wherever it runs; `answers` says how it is asked. Of games with
+    seeds in `keep` the last prompt and reply of each decision are kept for `thoughts`."""
 
     def __init__(self, name: str, settings: LanguageSettings):
         self.name, self.settings = name, settings
         self.counted = Counts()
-        self.keep = 0
-        self._told: dict[tuple[int, str], tuple[str, list[str]]] = {}  # row, power: phase, deals
+        self.keep: Collection[int] = ()
+        self._deals: dict[tuple[int, str], tuple[str, list[str]]] = {}  # seed, power: phase, deals
         self._fallback = make_bot(settings.fallback)
-        self._past: dict[int, dict[str, list[str]]] = {}  # row -> movement phase -> orders
-        self._game_number: dict[int, int] = {}  # row -> number of the game in it
-        self._games_begun = 0
+        self._numbers: dict[int, int] = {}  # seed of a game -> its number in the log
         self._thoughts: dict[tuple[int, str, str], dict] = {}
         self._log = Path(settings.log) if settings.log else None
         if self._log is not None:
@@ -103,26 +100,6 @@ class LanguagePlayer:
             self._append([])
 
     __repr__ = player_name
-
-    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        gone = set(rows.tolist())
-        self._told = {key: deals for key, deals in self._told.items() if key[0] not in gone}
-        for row in rows.tolist():
-            self._past.pop(row, None)
-            self._game_number[row] = self._games_begun
-            self._games_begun += 1
-
-    def watch(self, games: VectorGame, rows: np.ndarray) -> None:
-        if not self.settings.history:
-            return
-        for row in rows.tolist():
-            game = Game.from_row(games, row)
-            lines = orders_with_results(game)
-            if lines and not game.is_over:
-                past = self._past.setdefault(row, {})
-                past[last_movement(game.phase)] = lines
-                while len(past) > self.settings.history:
-                    del past[next(iter(past))]
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         if not decisions.count:
@@ -135,10 +112,20 @@ class LanguagePlayer:
         return self._with_fallback(games, decisions, questions, numbers)
 
     def questions(self, games: VectorGame, decisions: Decisions) -> list[Question]:
-        if self.settings.history and self.settings.prompt != "minimal":
-            self.watch(games, np.unique(decisions.game))
-        past = {row: list(phases.items()) for row, phases in self._past.items()}
+        rows = np.unique(decisions.game).tolist() if self.settings.prompt != "minimal" else []
+        past = {row: self._past(games, row) for row in rows}
         return [self._with_deals(q) for q in questions_of(games, decisions, past)]
+
+    def _past(self, games: VectorGame, row: int) -> list[tuple[str, list[str]]]:
+        """Return the last movement phases of a game, with their orders and results."""
+        if not self.settings.history:
+            return []
+        after = [Game.from_row(games, row)]
+        if games.history is not None:
+            rows = games.history.rows_of(row)[1:][-self.settings.history :]
+            after = [*(Game.from_row(games.history.games, one) for one in rows), *after]
+        past = [(last_movement(game.phase), orders_with_results(game)) for game in after]
+        return [phase for phase in past if phase[1]][-self.settings.history :]
 
     def converse(self, questions: Sequence[TalkQuestion]) -> list[Answer]:
         """Ask about deals, or for sentences; what is no possible answer is NONE."""
@@ -157,11 +144,11 @@ class LanguagePlayer:
         self.counted.seconds += time.monotonic() - begun
         return answers
 
-    def learn_deals(self, row: int, phase: str, power: str, deals: list[str]) -> None:
-        self._told[row, power] = phase, deals
+    def learn_deals(self, position: Question, deals: list[str]) -> None:
+        self._deals[position.game_seed, position.power] = position.game.phase, deals
 
     def _with_deals(self, question: Question) -> Question:
-        phase, deals = self._told.get((question.row, question.power), ("", None))
+        phase, deals = self._deals.get((question.game_seed, question.power), ("", None))
         if deals is None:
             return question
         return question._replace(deals=deals if phase == question.game.phase else [])
@@ -176,8 +163,8 @@ class LanguagePlayer:
         counts = asdict(self.counted)
         return counts | {"seconds": round(counts["seconds"], 3), "fallback": self.settings.fallback}
 
-    def thoughts(self, game_number: int, phase: str, power: str) -> dict:
-        return self._thoughts.get((game_number, phase, power), {})
+    def thoughts(self, game_seed: int, phase: str, power: str) -> dict:
+        return self._thoughts.get((game_seed, phase, power), {})
 
     def answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         """Ask, and nothing more: nothing is counted, logged, or left to the fallback."""
@@ -195,21 +182,21 @@ class LanguagePlayer:
         if missing:
             reason = answer.reason.partition(":")[0]
             counted.fallback_reasons[reason] = counted.fallback_reasons.get(reason, 0) + missing
-        number = self._count_requests(question, answer)
-        if number < self.keep and answer.exchanges:
+        self._count_requests(question, answer)
+        if question.game_seed in self.keep and answer.exchanges:
             last = answer.exchanges[-1]
             prompt = "\n".join(message["content"] for message in last.messages)
-            key = number, question.game.phase, question.power
+            key = question.game_seed, question.game.phase, question.power
             self._thoughts[key] = {"prompt": prompt, "reply": last.reply}
 
-    def _count_requests(self, question: Question | TalkQuestion, answer: Answer) -> int:
+    def _count_requests(self, question: Question | TalkQuestion, answer: Answer) -> None:
         counted = self.counted
         counted.timed_out += answer.timed_out
         counted.requests += len(answer.exchanges)
         for exchange in answer.exchanges:
             counted.tokens_in += exchange.tokens_in
             counted.tokens_out += exchange.tokens_out
-        number = self._game_number.get(question.row, question.row)
+        number = self._numbers.setdefault(question.game_seed, len(self._numbers))
         if self._log is not None:
             about = {"game": number, "phase": question.game.phase, "power": question.power}
             lines = []
@@ -218,7 +205,6 @@ class LanguagePlayer:
                 del line["question"]
                 lines.append(json.dumps(line) + "\n")
             self._append(lines)
-        return number
 
     def _append(self, lines: Sequence[str]) -> None:
         try:

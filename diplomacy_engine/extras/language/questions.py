@@ -25,6 +25,7 @@ class Question(NamedTuple):
     winter: bool  # a province may be chosen in one slot only
     past: list[tuple[str, list[str]]]  # earlier movement phases: name, orders with their results
     seed: int = 0  # of the draws of the reply
+    game_seed: int = 0  # which tells games apart
     deals: list[str] | None = None  # of this phase, in words; None: nobody negotiates
 
     def open_slot(self, slot: Slot, taken_orders: Collection[int]) -> Slot:
@@ -61,6 +62,7 @@ class TalkQuestion(NamedTuple):
     seed: int
     slots: list[Slot]  # their numbers are places in `texts`
     texts: list[str]  # all lines that any slot allows
+    game_seed: int = 0
     one_line: bool = True
 
     @classmethod
@@ -68,7 +70,7 @@ class TalkQuestion(NamedTuple):
         texts = list(texts)
         slots = [Slot(unit, list(range(len(texts))), texts) for unit in units]
         about = question.game, question.row, question.power, prompt, question.seed
-        return cls(*about, slots, texts)
+        return cls(*about, slots, texts, question.game_seed)
 
     def open_slot(self, slot: Slot, taken_orders: Collection[int]) -> Slot:
         return slot
@@ -101,6 +103,7 @@ def questions_of(
             bool(decisions.slot_province[first] == NONE),
             past.get(row, []),
             seeds[d],
+            int(games.state.seed[row]),
         )
 
 

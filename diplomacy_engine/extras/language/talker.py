@@ -122,8 +122,7 @@ class Talker(DealChooser, Silent):
 
     def hear(self, talk: Talk) -> None:
         for s, position in enumerate(self._positions(talk)):
-            deals = _deals(talk, s)
-            self.player.learn_deals(position.row, position.game.phase, position.power, deals)
+            self.player.learn_deals(position, _deals(talk, s))
 
     def _positions(self, talk: Talk) -> list[Question]:
         decisions, powers = talk.decisions, talk.games.num_powers

@@ -107,13 +107,11 @@ class ProgramPlayer:
         self._heard: dict[tuple[int, int], tuple] = {}
         self.faults: Counter = Counter()
         self.example = ""
-        self._new: set[int] = set()
+        # Row -> how many phases its game had had, and the seed of the first.
+        self._seen: dict[int, tuple[float, int | None]] = {}
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return start_program, self.about  # which starts another
-
-    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        self._new.update(np.asarray(rows).tolist())
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         numbers = np.full(len(decisions.slot_province), NONE, np.int32)
@@ -122,8 +120,7 @@ class ProgramPlayer:
         seats = list(zip(decisions.game.tolist(), decisions.power.tolist()))
         names = games.vocabulary.texts
         if "arrays" in self.program.wants and self._press is None:
-            arrays = lines.arrays_of(games, decisions, self._new)
-            self._new -= set(decisions.game.tolist())
+            arrays = lines.arrays_of(games, decisions, self._new(games, decisions.game))
             ordered = self.program.array_orders(games, decisions, arrays)
             plain = _take_plain(games, decisions, ordered, numbers)
             rest = np.flatnonzero(~plain).tolist()
@@ -140,9 +137,20 @@ class ProgramPlayer:
         return numbers
 
     def _positions(self, games: VectorGame, decisions: Decisions) -> list[Position]:
-        positions = lines.positions_of(games, decisions, self.program.wants, self._new)
-        self._new -= {position.game for position in positions}
-        return positions
+        new = self._new(games, decisions.game)
+        return lines.positions_of(games, decisions, self.program.wants, new)
+
+    def _new(self, games: VectorGame, rows: np.ndarray) -> set[int]:
+        """Return which of `rows` hold another game than when the program was last asked."""
+        new, history = set(), games.history
+        for row in np.unique(rows).tolist() if history is not None else ():
+            count = int(history.count[row])
+            begun = int(history.games.state.seed[row]) if count else None
+            before, seed = self._seen.get(row, (np.inf, None))
+            if count < before or seed not in (None, begun):
+                new.add(row)
+            self._seen[row] = count, begun
+        return new
 
     def _wrong(self, games: VectorGame, game: int, power: str, text: str) -> None:
         """Count an order or message that counts for nothing."""

@@ -1,95 +1,72 @@
 """Models of the other players: one player, or several with probabilities inferred from orders."""
 
+import hashlib
+
 import numpy as np
 
-from ...constants import NONE, End, Phase
+from ...constants import NONE, Phase
 from ...games.decisions import Decisions
 from ...games.draws import phase_seeds, pick_shares, unit_places
 from ...games.vector_game import VectorGame
-from ...rules.state import Salt, in_movement
+from ...rules.state import GameState, Salt, in_movement
 from .draws import Draws
 
 TRIES = 24  # joint orders drawn from each hypothesis to see how likely what was ordered is
 SMOOTHING = 0.5  # draws that every legal order of a unit is given besides
+MOST_JUDGED = 100_000  # phases that are kept, of which each is judged once
 LEAST = 0.02  # share of the profiles that a hypothesis keeps, so that a change of mind is possible
 
 
 class Assumptions:
     """Probabilities of several players for each other power.
 
-    They are uniform at the start of a game, then follow Bayes' rule on the orders of each unit; an
-    order's likelihood is its smoothed share of samples. Without `learns` each profile samples a
-    player.
+    They are uniform at the start of a game, and where games keep no history; then they follow
+    Bayes' rule on the orders of each unit; an order's likelihood is its smoothed share of samples.
+    Without `learns` each profile samples a player.
     """
 
     def __init__(self, hypotheses: dict[str, Draws], learns: bool = True):
         self.hypotheses, self.learns = hypotheses, learns and len(hypotheses) > 1
-        self._past: VectorGame | None = None
-        self._log: np.ndarray = np.zeros((0, 0, len(hypotheses)))  # (E, P, H), not normalised
-        self._when: np.ndarray = np.zeros(0, np.int64)  # (E,) movement phase that `_past` holds
-
-    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        if not self.learns:
-            return
-        if not self._remembers(games):
-            self._remember(games)
-        self._log[rows], self._when[rows] = 0.0, NONE
-
-    def _remember(self, games: VectorGame) -> None:
-        self._past = games.spare(games.num_games)
-        self._log = np.zeros((games.num_games, games.num_powers, len(self.hypotheses)))
-        self._when = np.full(games.num_games, NONE)
-
-    def _remembers(self, games: VectorGame) -> bool:
-        """Tell whether these are the games played, not copies on which somebody tries something."""
-        past = self._past
-        return past is not None and past.num_games == games.num_games and past.is_like(games)
+        self._judged: dict[bytes, np.ndarray] = {}  # a phase and its orders -> (P, H)
 
     def probabilities(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
         """Return how likely each hypothesis is for each power, (n, P, H), which add up to 1."""
+        rows, place = np.unique(rows, return_inverse=True)
         log = np.zeros((len(rows), games.num_powers, len(self.hypotheses)))
-        if self._remembers(games):
-            log = self._log[rows]
+        if self.learns and games.history is not None:
+            self._judge(games, rows, log)
         shares = np.exp(log - log.max(2, keepdims=True))
-        return shares / shares.sum(2, keepdims=True)
+        return (shares / shares.sum(2, keepdims=True))[place]
 
-    def watch(self, games: VectorGame, rows: np.ndarray) -> None:
-        """Learn from the orders of the last movement phase, if it was remembered; then remember the
-        present position if it is one of a movement phase."""
-        if self.learns and self._past is None:
-            self._remember(games)
-        if not self._remembers(games):
-            return
-        state = games.state
-        phase, year = state.phase[rows], state.year[rows].astype(np.int64)
-        moved = np.isin(phase, (Phase.FALL_RETREATS, Phase.WINTER_ADJUSTMENTS))  # in fall
-        last = 2 * year + moved - (phase == Phase.SPRING_MOVEMENT)
-        ordered_rows = rows[(self._when[rows] == last) & (state.end[rows] == End.RUNNING)]
-        if len(ordered_rows):
-            self._learn(games, ordered_rows)
-            self._when[ordered_rows] = NONE
-        moving = rows[in_movement(state, rows)]
-        self._past.copy_from(games, moving, moving, keep_seeds=True)
-        now = 2 * state.year[moving].astype(np.int64) + (state.phase[moving] == Phase.FALL_MOVEMENT)
-        self._when[moving] = now
+    def _judge(self, games: VectorGame, rows: np.ndarray, log: np.ndarray) -> None:
+        """Add to `log` (n, P, H) how likely, as logarithms, all orders that powers have given in
+        the movement phases of `rows` (n,) are by each hypothesis."""
+        place, past, orders = _phases(games, rows)
+        keys = [_key(games.history.games, *phase) for phase in zip(past, orders)]
+        new = [n for n, key in enumerate(keys) if key not in self._judged]
+        if len(self._judged) + len(new) > MOST_JUDGED:
+            self._judged, new = {}, list(range(len(keys)))
+        if new:
+            logs = self._log_likelihood(games.history.games, past[new], orders[new])
+            self._judged |= zip((keys[n] for n in new), logs)
+        for n, key in zip(place, keys):
+            log[n] += self._judged[key]
 
-    def _learn(self, games: VectorGame, rows: np.ndarray) -> None:
-        past, state = self._past, games.state
-        past_decisions = past.decisions(rows)
-        seeds = phase_seeds(past, past_decisions.game, past_decisions.power, Salt.WATCHING, TRIES)
-        legal = np.diff(past_decisions.order_start)
-        decision = past_decisions.slot_decision
-        last_orders = state.last_order[past_decisions.game[decision], past_decisions.slot_province]
+    def _log_likelihood(self, past: VectorGame, rows: np.ndarray, orders: np.ndarray) -> np.ndarray:
+        """Return the logarithms (n, P, H) of one phase each, with the orders (n, V) given there."""
+        decisions, order = past.decisions(rows), np.argsort(rows)
+        phase = order[np.searchsorted(rows[order], decisions.game)]
+        seeds = phase_seeds(past, decisions.game, decisions.power, Salt.WATCHING, TRIES)
+        legal, decision = np.diff(decisions.order_start), decisions.slot_decision
+        ordered = orders[phase[decision], decisions.slot_province]
+        log = np.zeros((len(rows), past.num_powers, len(self.hypotheses)))
         for number, draws in enumerate(self.hypotheses.values()):
-            drawn, _ = draws.draw(past, past_decisions, seeds)
-            same = drawn[decision, :, past_decisions.slot_province] == last_orders[:, None]
+            drawn, _ = draws.draw(past, decisions, seeds)
+            same = drawn[decision, :, decisions.slot_province] == ordered[:, None]
             share = (same.sum(1) + SMOOTHING) / (TRIES + SMOOTHING * legal)
-            log = np.where(last_orders == NONE, 0.0, np.log(share))
-            np.add.at(
-                self._log,
-                (past_decisions.game[decision], past_decisions.power[decision], number),
-                log,
-            )
+            of_slot = np.where(ordered == NONE, 0.0, np.log(share))
+            np.add.at(log, (phase[decision], decisions.power[decision], number), of_slot)
+        return log
 
     def draw(self, games: VectorGame, decisions: Decisions, seeds: np.ndarray) -> np.ndarray:
         """Return draws of what other powers order, (D, R, V) by province, from seeds (D, R)."""
@@ -117,3 +94,36 @@ class Assumptions:
         shares = np.maximum(self.probabilities(games, rows), LEAST)
         shares = shares[np.arange(len(rows)), powers]
         return pick_shares(shares[:, None], unit_places(seeds))
+
+
+def _key(games: VectorGame, row: int, orders: np.ndarray) -> bytes:
+    """Return what tells a position and the orders (V,) given there from others."""
+    parts = [array[row].tobytes() for array in games.state] + [orders.tobytes()]
+    rules = f"{games.map.hash} {games.max_years}".encode()
+    return hashlib.blake2b(b"".join([rules, *parts]), digest_size=16).digest()
+
+
+def _phases(games: VectorGame, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the M movement phases that `rows` (n,) have had, each row's in order.
+
+    These are the place in `rows` (M,), the row of the history's games (M,), and the orders, (M, V)
+    order numbers by province. A phase is left out if the one after it is missing, from which its
+    orders are read.
+    """
+    count, state = games.history.count, games.history.games.state
+    place = np.repeat(np.arange(len(rows)), count[rows])
+    number = np.concatenate([np.arange(0), *map(np.arange, count[rows])])
+    past = number * len(count) + rows[place]
+    newest = number == count[rows][place] - 1
+    after = np.where(newest, 0, past + len(count))
+    orders, last = state.last_order[after], _last_movement(state)[after]
+    orders[newest] = games.state.last_order[rows[place[newest]]]
+    last[newest] = _last_movement(games.state)[rows[place[newest]]]
+    next_ones = last == _last_movement(state)[past] + 1
+    return place[next_ones], past[next_ones], orders[next_ones]
+
+
+def _last_movement(state: GameState) -> np.ndarray:
+    """Return the number (E,) of the movement phase that was played last, two a year."""
+    in_fall = state.phase >= Phase.FALL_MOVEMENT
+    return 2 * state.year.astype(np.int64) + in_fall - in_movement(state)

@@ -120,16 +120,6 @@ class BestResponse(SearchPlayer):
         self.assumed = assumed or Assumptions({"self": own})
         self.settings = settings
 
-    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        self.assumed.begin(games, rows)
-
-    def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        self.watch(games, np.unique(decisions.game))
-        return super().act(games, decisions)
-
-    def watch(self, games: VectorGame, rows: np.ndarray) -> None:
-        self.assumed.watch(games, rows)
-
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         result = self.search(games, decisions)
         if self.note is not None:

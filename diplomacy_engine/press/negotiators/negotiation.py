@@ -181,11 +181,6 @@ class Silent:
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         return self.player.act(games, decisions)
 
-    def begin(self, games: VectorGame, rows: np.ndarray) -> None:
-        begin = getattr(self.player, "begin", None)
-        if begin is not None:
-            begin(games, rows)
-
     def wishes(self, talk: Talk) -> np.ndarray:
         return np.zeros((len(talk.game), talk.games.num_powers), bool)
 
