@@ -289,7 +289,7 @@ class VectorGame:
     def __reduce__(self) -> tuple:
         """Pickle the arguments, the state and the seeds; the rest is made anew."""
         arguments = self.map, self.num_games, 1, None, self.threads, self.auto_reset
-        changing = "num_games", "_every_row", "state", "row_seed", "rules", "history"
+        changing = "state", "row_seed", "rules", "history"
         return type(self), arguments, {name: getattr(self, name) for name in changing}
 
     def __repr__(self) -> str:
