@@ -20,6 +20,7 @@ Letters in shapes, here and in diplomacy_engine (constants.py):
     T  decisions that fill a stream        B  transitions of a minibatch
 """
 
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,7 @@ class Args:
 
     # To begin with
     map: str = "small"  # small, three, standard, or the path of a map file of your own
-    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 900_000  # longer was no better
+    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 1_000_000  # longer was no better
     """learner decisions in all; one decision is all orders of one power in one phase"""
     seed: Annotated[int, Meta(ge=0, le=2**62)] = 1  # seed of all random numbers
     processes: Annotated[int, Meta(ge=1, le=1024)] = 2  # that train together, one per core
@@ -70,16 +71,17 @@ class Args:
     track: bool = False  # log to Weights & Biases as well (WANDB_PROJECT, WANDB_ENTITY)
 
     # Games
-    num_envs: Size = 256  # games played at once, by all processes together
+    num_envs: Size = 144  # games played at once, by all processes together
     max_years: Annotated[int, Meta(ge=0, le=10_000)] | None = None  # 0: no limit; None: the map's
     year_limit: Literal["draw", "truncate"] = "draw"
     """draw: the limit is a draw and pays as one; truncate: it pays nothing, values bootstrap"""
     reward: str = "sum_of_squares=1,lead_delta=1"  # also pays for keeping RUSSIA's lead small
     """name, module:function or weighted sum: deepdip=1,center_delta=1..0 (falls from 1 to 0)"""
-    learner_seats: Count = 1  # seats of each game that the learner plays and learns from
+    learner_seats: Annotated[float, Meta(ge=1, le=1000)] = 1.8
+    """seats of a game that the learner plays and learns from, on average; 1.8: one or two"""
     weak_seats: Share = 0.0  # all powers equally often
     """weight of a power when the learner's seats are sampled: 1 - weak_seats * its win rate"""
-    opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 1.0  # copies play as they are
+    opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 3.0  # so that ENGLAND can win
     """highest temperature of opponents; each seat has its own, log-uniform from 1 to this"""
     random_start_prob: Share = 0.0  # probability of 1 to 8 phases of random orders at the start
     cross_support: bool = True  # allow supports and convoys of other powers' units
@@ -98,9 +100,9 @@ class Args:
     anneal: bool = True  # anneal the learning rate and the weight of the entropy linearly to 0
     num_steps: Annotated[int, Meta(ge=2, le=10**6)] = 16  # decisions of a learner seat per update
     gamma: Share = 0.99  # discount per decision
-    gae_lambda: Share = 0.95  # lambda of generalized advantage estimation
+    gae_lambda: Share = 0.8  # lambda of generalized advantage estimation
     num_minibatches: Size = 8  # minibatches of one epoch
-    update_epochs: Size = 3  # epochs of one update
+    update_epochs: Size = 2  # epochs of one update
     clip_coef: Weight = 0.2  # clipping range of the policy ratio
     ent_coef: Weight = 0.3  # what loses anyway is played, too, so the winner learns to answer it
     """weight of the normalized entropy (1: all legal orders equally likely)"""
@@ -535,7 +537,7 @@ class Run:
         self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map)
-        num_streams = local.num_envs * args.learner_seats
+        num_streams = local.num_envs * math.ceil(args.learner_seats)
         self.buffer = Buffer(args.num_steps, num_streams)
         self.episodes = statistics.Episodes(num_streams, self.reward.parts)
         self.results = statistics.Results(game_map)
@@ -555,8 +557,12 @@ class Run:
         weights = np.maximum(1 - args.weak_seats * self.results.win_share, 0.05)
         keys = self.rng.exponential(size=shape) / weights
         place = keys.argsort(1).argsort(1)  # rank of each key in its game
-        learns = place < args.learner_seats
+        learns = place < self.sample_counts(len(rows))
         self.fill_seats(rows, learns, place, self.pool.sample(self.rng, shape))
+
+    def sample_counts(self, num_games: int) -> np.ndarray:
+        """Return how many seats (games, 1) of each game are the learner's."""
+        return np.floor(self.args.learner_seats + self.rng.random((num_games, 1)))
 
     def fill_seats(
         self, rows: np.ndarray, learns: np.ndarray, place: np.ndarray, members: np.ndarray
@@ -567,7 +573,8 @@ class Run:
         """
         args, rng, seats, team = self.args, self.rng, self.seats, self.game_map.teams.of_power
         seats.member[rows] = np.where(learns, LEARNER, members)
-        seats.stream[rows] = np.where(learns, rows[:, None] * args.learner_seats + place, NONE)
+        stream = rows[:, None] * math.ceil(args.learner_seats) + place
+        seats.stream[rows] = np.where(learns, stream, NONE)
         if args.opponent_temperature != 1:  # opponents that err give the learner games to win
             exponents = rng.random((len(rows), team.max() + 1))[:, team]  # one a team
             seats.temperature[rows] = np.where(learns, 1.0, args.opponent_temperature**exponents)

@@ -51,7 +51,8 @@ class TeamRun(Run):
         weights = np.maximum(1 - args.weak_seats * self.results.win_share, 0.05)
         keys = rng.exponential(size=by_side) / weights  # the lowest are the learner's
         keys[:, np.setdiff1d(side, side[playable])] = np.inf
-        learns = keys.argsort(1).argsort(1)[:, side] < (1 if args.teams else args.learner_seats)
+        count = 1 if args.teams else self.sample_counts(len(rows))
+        learns = keys.argsort(1).argsort(1)[:, side] < count
         members = self.pool.sample(rng, by_side)[:, side]
         place = keys[:, side].argsort(1, kind="stable").argsort(1)  # the learner's come first
         if args.partners == "pool":  # one power of the team is the learner's

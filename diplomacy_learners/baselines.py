@@ -361,7 +361,7 @@ class Counterfactual:
 
 def check_scheme(args: Args, game_map: engine.Map) -> None:
     alone = args.partners == "pool" or not game_map.teams.text
-    if args.scheme == "central" and (args.partners == "pool" or args.learner_seats == 1):
+    if args.scheme == "central" and (args.partners == "pool" or args.learner_seats < 2):
         raise engine.UserError("--scheme central needs --learner-seats 2 or more, or --teams")
     if args.board and (alone or args.scheme in AGENTS):
         raise engine.UserError(

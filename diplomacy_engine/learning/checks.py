@@ -47,7 +47,7 @@ def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = F
     inferring = [name for name in args.pool_bots if "infer:" in name]
     most = args.num_envs * args.learner_seats * args.num_steps  # decisions of an update
     problems = {
-        f"--learner-seats {args.learner_seats}: a game has {len(game_map.powers)} powers": (
+        f"--learner-seats {args.learner_seats:g}: a game has {len(game_map.powers)} powers": (
             args.learner_seats > len(game_map.powers)
         ),
         f"--num-envs {args.num_envs} is too few for {ranks} processes": args.num_envs < ranks,

@@ -14,7 +14,7 @@ from support.training import load, refused, resume, train, write_config
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import load_player
 from diplomacy_engine.commands import cli
-from diplomacy_engine.learning import registry, settings
+from diplomacy_engine.learning import checkpoints, registry, settings
 
 FEW = {"total_timesteps": 60, "eval_bots": ["hold"]}
 
@@ -113,4 +113,5 @@ def test_defaults_of_a_copy_are_what_runs(mine, imported, tmp_path):
     assert (args.gamma, args.num_layers, args.learner_seats) == (0.5, 1, 2)
     _, run = mine
     assert run.name.startswith("small__mine__1__") and (run / "mine.py").is_file()
-    assert (load(run)["args"]["mine"], load(run)["args"]["exp_name"]) == (1, "mine")
+    args = checkpoints.read(run / "checkpoint.pt")["args"]
+    assert (args["mine"], args["exp_name"]) == (1, "mine")

@@ -5,13 +5,13 @@ import itertools
 
 import numpy as np
 import pytest
-import torch
 from support.edits import assert_refused, assert_usable, named, read_edits, train_edited
 from support.tables import slow_but
 from support.training import opened, train
 
 from diplomacy_engine import VectorGame, load_player
 from diplomacy_engine.constants import HOLD
+from diplomacy_engine.learning import checkpoints
 from diplomacy_engine.players.asking import orders_of
 
 EDITS = read_edits("agent")
@@ -52,7 +52,7 @@ def test_an_edit_is_refused_before_it_trains(edit, imported, tmp_path, capsys):
 def test_a_mask_holds_everywhere(processes, imported, tmp_path):
     """A policy that may never hold does not: not in training, nor alone, greedy or in a search."""
     script, run = train_edited(NO_HOLDS, imported, tmp_path, processes, eval_interval=20)
-    first = opened(torch.load(min((run / "checkpoints").glob("*.pt")), weights_only=True))
+    first = opened(checkpoints.read(min((run / "checkpoints").glob("*.pt"))))
     experience = first["ranks"][-1]["buffer"]["experience"]
     kinds = VectorGame("small", 1).table.kind
     orders = np.concatenate([part["decisions"]["order"].numpy() for part in experience])

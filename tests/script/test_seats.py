@@ -30,6 +30,14 @@ def test_seats_are_uniform(name, count):
         assert (run.seats.member[::2] != before[::2]).any()
 
 
+def test_the_learner_has_a_seat_more_in_a_share_of_the_games():
+    run = make_run(map="three", num_envs=3000, learner_seats=1.8)
+    seats = learns(run).sum(1)
+    assert set(seats) == {1, 2} and seats.mean() == pytest.approx(1.8, abs=0.03)
+    streams = run.seats.stream[learns(run)]
+    assert len(set(streams)) == seats.sum() and streams.max() < len(run.buffer.count)
+
+
 def test_each_seat_draws_its_own_opponent():
     run = make_run(map="three", num_envs=3000)
     run.pool.freeze(run.agent, 10)
