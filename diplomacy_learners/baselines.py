@@ -10,12 +10,12 @@ They are those of Song et al. 2019 (Arena, section 3); docs/rewards_and_teams.md
 Shapes are named as in ppo_selfplay_diplomacy.py.
 """
 
+import copy
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -250,13 +250,10 @@ class Central(Extended):
 def make_player(
     agent: nn.Module, name: str, greedy: bool = False, settings: dict | None = None
 ) -> PolicyPlayer:
-    player = policy_player(agent, name, greedy, settings)
     if isinstance(agent, Central):  # a player does not see what other powers order
-        alone = partial(agent.get_action_and_value, alone=True)
-        names = "inputs", "observe", "legal_orders", "get_value"
-        methods = {name: getattr(agent, name) for name in names}
-        player.agent.agent = SimpleNamespace(**methods, get_action_and_value=alone)
-    return player
+        agent = copy.copy(agent)
+        agent.get_action_and_value = partial(agent.get_action_and_value, alone=True)
+    return policy_player(agent, name, greedy, settings)
 
 
 class Policies(OpponentPool):

@@ -87,10 +87,9 @@ class LeagueRun(ppo.Run):
         with torch.random.fork_rng(devices=[]):  # it samples apart from the learner
             setup = replace(self.setup, args=own, weights=weights, saved=None)
             exploiter = ppo.Run(setup, ranks)
-            exploiter.pool.agents = {number: league.agents[number] for number in copies}
-            exploiter.pool.copies, exploiter.pool.frozen_at = copies, league.frozen_at
-            exploiter.pool.games = dict.fromkeys(copies, 0.0)
-            exploiter.pool.score = dict.fromkeys(copies, 0.0)
+            exploiter.pool.copies = []
+            for member in copies:
+                exploiter.pool.freeze(league.agents[member], league.frozen_at[member])
             exploiter.seat(np.arange(exploiter.games.num_games))
             while exploiter.step < own.total_timesteps:
                 log.stop.received = ranks.stop.value

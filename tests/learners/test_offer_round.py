@@ -6,7 +6,7 @@ from diplomacy_engine import Game
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.press.press import Press
 from diplomacy_engine.press.talk_views import SLOTS, TEMPLATE_OF, who_can_answer
-from diplomacy_learners._offer_round import OfferRound
+from diplomacy_learners.press import OfferRound
 
 ENGLAND, ITALY, RUSSIA = range(3)
 

@@ -25,7 +25,7 @@ from diplomacy_engine.press.talk_views import (
     who_can_answer,
 )
 from diplomacy_learners import press
-from diplomacy_learners._offer_round import OfferRound
+from diplomacy_learners.press import OfferRound
 
 
 def begin(**changes) -> press.TalkRun:
