@@ -203,12 +203,11 @@ def test_every_environment_by_every_rule(kind, changes, tmp_path):
         return [step for i in range(3) for step in play(env, seed + i)]
 
     first = played(env, 1)
-    assert len(first) > 4 and data_equivalence(first, played(picky, 1), exact=True)
+    assert len(first) > 2 and data_equivalence(first, played(picky, 1), exact=True)
     assert not data_equivalence(first, played(env, 4), exact=True)
-    for _ in zip(range(3), play(env, 7)):  # of talk, where there is some
-        pass
+    *_, (*_, over) = (step for _, step in zip(range(3), play(env, 7)))  # of talk, where there is
     copies = [by(env) for by in COPIES.values()]
-    later = [list(go_on(one)) for one in (env, *copies)]
+    later = [[] if over else list(go_on(one)) for one in (env, *copies)]
     assert all(data_equivalence(later[0], other, exact=True) for other in later[1:])
     for one in (env, *copies):
         assert data_equivalence(first, played(one, 1), exact=True)
