@@ -24,7 +24,7 @@ import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -32,16 +32,21 @@ from msgspec import Meta
 from torch import nn
 from torch.nn import functional as F  # noqa: F401 (for what you add)
 
-import diplomacy_engine as engine
-from diplomacy_engine import BoardViews, Decisions, Map, StepResult, UserError, VectorGame
+import diplomacy_engine as engine  # maps, players, rewards, reports
+from diplomacy_engine import BoardViews, Decisions, Map, StepResult, VectorGame
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
-from diplomacy_engine.learning import evaluations, frozen, ops, registry, startup, statistics
-from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders
-from diplomacy_engine.learning.checkpoint_state import save
-from diplomacy_engine.learning.checks import check_learned, optimizers, weight_hash
-from diplomacy_engine.learning.evaluations import Evaluation
-from diplomacy_engine.learning.experience import Batch, Experience
-from diplomacy_engine.learning.startup import Clock, Ranks, RunLog, Setup, Stopped
+from diplomacy_engine.learning import (
+    checks,  # of an update
+    evaluations,  # against bots
+    frozen,  # copies that never learn
+    ops,  # operations of networks
+    registry,  # scripts, and their networks for checkpoints
+    startup,  # begins, resumes and ends a run
+    statistics,  # of games and episodes
+)
+from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders  # in tensors
+from diplomacy_engine.learning.experience import Batch, Experience  # what is learned from
+from diplomacy_engine.learning.startup import Ranks, RunLog  # processes; curves and checkpoints
 
 Count = Annotated[int, Meta(ge=1, le=10**9)]
 Size = Annotated[int, Meta(ge=1, le=10**6)]
@@ -156,6 +161,8 @@ class Agent(nn.Module):
     `encode` or `get_action`. The learner, its copies and every player of a checkpoint call them.
     """
 
+    observes_alike = True  # observe and legal_orders read no weight, so all copies ask them once
+
     def __init__(
         self, game_map: Map, hidden: int, num_layers: int, autoregressive=True, cross_support=True
     ):
@@ -203,7 +210,7 @@ class Agent(nn.Module):
         x = x.view(-1, self.inputs.num_provinces, x.shape[1])  # (G, V, H)
         for norm, own, near, out in zip(self.norms, self.own, self.near, self.out):
             y = norm(x)
-            x = x + out(ops.exchange(own(y), near(y), self.inputs))
+            x = x + out(ops.pass_messages(own(y), near(y), self.inputs))
         x = self.norms[-1](x)
         x, mean, units = ops.mean_provinces(x, boards)  # of all (G, 1, H), of units (G, P, H)
         powers = torch.cat([mean.expand_as(units), units, self.power.weight.expand_as(units)], -1)
@@ -328,6 +335,10 @@ class Seats(NamedTuple):
     random_phases: np.ndarray  # int64, phases of random orders still to come
     temperature: np.ndarray  # float32, of sampled orders; 1 for the learner
 
+    def count_down(self) -> None:
+        """Count the phase that has been played off the phases of random orders."""
+        self.random_phases[:] -= self.random_phases > 0
+
 
 TRANSITION = np.dtype(  # columns of the buffer; add your own, as ("bonus", np.float32)
     [
@@ -439,7 +450,6 @@ def games_over(run: "Run", result: StepResult) -> tuple[np.ndarray, dict]:
     """Return the games (n,) that are over, or over for the learner, and their statistics."""
     seats = run.seats
     learns, at_random = seats.stream != NONE, seats.random_phases > 0
-    seats.random_phases[:] -= at_random
     learner_alive = (run.plays_on(result) & learns).any(1)
     rows = np.flatnonzero((result.ended != RUNNING) | ~learner_alive)
     return rows, run.results.of_games(result, rows, seats.member, learns & ~at_random, run.pool)
@@ -516,7 +526,7 @@ class Run:
     REBUILT = ("args", "game_map", "setup", "ranks", "reward", "pool.bots")
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")  # the others are alike on all ranks
 
-    def __init__(self, setup: Setup, ranks: Ranks, pool: type = OpponentPool):
+    def __init__(self, setup: startup.Setup, ranks: Ranks, pool: type[OpponentPool] = OpponentPool):
         args, game_map = setup.args, setup.game_map
         self.args, self.game_map, self.setup, self.ranks = args, game_map, setup, ranks
         local = ranks.share(args)  # the settings with this rank's number of games and seed
@@ -556,24 +566,24 @@ class Run:
         # Weighted sampling without replacement (Efraimidis & Spirakis 2006): the lowest keys win.
         weights = np.maximum(1 - args.weak_seats * self.results.win_share, 0.05)
         keys = self.rng.exponential(size=shape) / weights
-        place = keys.argsort(1).argsort(1)  # rank of each key in its game
-        learns = place < self.sample_counts(len(rows))
-        self.fill_seats(rows, learns, place, self.pool.sample(self.rng, shape))
+        seat_rank = keys.argsort(1).argsort(1)  # of each key in its game
+        learns = seat_rank < self.sample_counts(len(rows))
+        self.fill_seats(rows, learns, seat_rank, self.pool.sample(self.rng, shape))
 
     def sample_counts(self, num_games: int) -> np.ndarray:
         """Return how many seats (games, 1) of each game are the learner's."""
         return np.floor(self.args.learner_seats + self.rng.random((num_games, 1)))
 
     def fill_seats(
-        self, rows: np.ndarray, learns: np.ndarray, place: np.ndarray, members: np.ndarray
+        self, rows: np.ndarray, learns: np.ndarray, seat_rank: np.ndarray, members: np.ndarray
     ) -> None:
         """In games `rows` (n,) seat the learner where it `learns` (n, P), else `members` (n, P).
 
-        `place` (n, P) numbers the learner's seats of a game from 0.
+        `seat_rank` (n, P) numbers the learner's seats of a game from 0.
         """
         args, rng, seats, team = self.args, self.rng, self.seats, self.game_map.teams.of_power
         seats.member[rows] = np.where(learns, LEARNER, members)
-        stream = rows[:, None] * math.ceil(args.learner_seats) + place
+        stream = rows[:, None] * math.ceil(args.learner_seats) + seat_rank
         seats.stream[rows] = np.where(learns, stream, NONE)
         if args.opponent_temperature != 1:  # opponents that err give the learner games to win
             exponents = rng.random((len(rows), team.max() + 1))[:, team]  # one a team
@@ -582,29 +592,29 @@ class Run:
             phases = rng.integers(1, MAX_RANDOM_PHASES + 1, learns.shape)
             seats.random_phases[rows] = phases * (rng.random(learns.shape) < args.random_start_prob)
 
-    def play(self, clock: Clock) -> tuple[StepResult, dict[str, int]]:
+    def play(self, clock: startup.Clock) -> tuple[StepResult, dict[str, int]]:
         """Play one phase of every game; return its result and the counters' increments."""
         orders, experience, action = self.ask_for_orders(self.games.decisions(), clock)
         self.store(experience, action, orders)
         counts = {"global_step": experience.decisions.count, "order_steps": len(experience.chosen)}
         return self.games.step(orders), counts | {"env_steps": self.games.num_games}
 
-    def observe(self, agent: nn.Module, decisions: Decisions) -> BoardViews:
-        """Return what an agent sees of the positions of D decisions."""
-        return agent.observe(self.games, decisions.game, decisions.power)
+    def observe(self, agent: nn.Module, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
+        """Return what an agent sees of games `rows` (n,) as `powers` (n,)."""
+        return agent.observe(self.games, rows, powers)
 
     def ask_for_orders(
-        self, decisions: Decisions, clock: Clock
+        self, decisions: Decisions, clock: startup.Clock
     ) -> tuple[np.ndarray, Experience, Action]:
         """Return all players' orders (E, V) for D decisions, and what the learner saw and chose."""
         games, seats, pool = self.games, self.seats, self.pool
-        seat = decisions.game, decisions.power
-        members = np.where(seats.random_phases[seat] > 0, AT_RANDOM, seats.member[seat])  # (D,)
+        where = decisions.game, decisions.power
+        members = np.where(seats.random_phases[where] > 0, AT_RANDOM, seats.member[where])  # (D,)
         orders = games.new_orders()  # (E, V), no orders yet
 
         # The learner.
         own = self.agent.legal_orders(games, decisions.take(members == LEARNER))
-        obs, noise = self.observe(self.agent, own), ops.sample_noise(games, own)
+        obs, noise = self.observe(self.agent, own.game, own.power), ops.sample_noise(games, own)
         with clock("inference"), torch.no_grad():
             action = self.agent.get_action_and_value(obs, own, noise=noise)
         games.write_orders(orders, own, engine.order_numbers(own, action.chosen))
@@ -613,9 +623,10 @@ class Run:
         # Frozen copies, sorted by number, in one call.
         rows = np.flatnonzero(members > LEARNER + len(pool.bots))
         rows = rows[members[rows].argsort(kind="stable")]
-        theirs = decisions.take(rows)
-        theirs, obs = frozen.ask(pool.agents, members[rows], games, theirs, self.observe)
-        noise, temperature = ops.sample_noise(games, theirs), seats.temperature[seat][rows]
+        theirs, obs = frozen.ask(
+            pool.agents, members[rows], games, decisions.take(rows), self.observe
+        )
+        noise, temperature = ops.sample_noise(games, theirs), seats.temperature[where][rows]
         with clock("inference"):
             chosen = pool.act(members[rows], obs, theirs, noise, temperature)
         games.write_orders(orders, theirs, engine.order_numbers(theirs, chosen))
@@ -629,8 +640,8 @@ class Run:
 
         try:  # if a bot of one rank fails, all stop before they store anything of this phase
             self.ranks.agree(ask_bots) if pool.bots else ask_bots()
-        except UserError as error:
-            raise Stopped from error
+        except engine.UserError as error:
+            raise startup.Stopped from error
         return orders, experience, action
 
     def store(self, experience: Experience, action: Action, orders: np.ndarray) -> None:
@@ -640,23 +651,15 @@ class Run:
         self.buffer.add(streams, experience, logprobs, values)
         self.episodes.decide(streams)
 
-    def evaluate(self, ranks: Ranks, log: RunLog, last: bool, **options) -> None:
-        """Evaluate the policy against each bot, with `last` also against searches, and log it."""
-        args, game_map = self.args, self.game_map
-        games = bots = evaluations.of_bots(args)
-        if last:
-            games = bots | evaluations.against_searches(args, game_map, log)
+    def evaluate(self, ranks: Ranks, log: RunLog, last: bool, **options: Any) -> None:
+        """Evaluate the policy against each bot, with `last` also against searches, and log it.
 
-        def play(bot: evaluations.PlayerSpec, seed: int, part: tuple[int, int]) -> Evaluation:
-            make_player = self.setup.learner.make_player
-            player = make_player(self.average, "learner", settings=vars(args))
-            opponent = engine.load_player(bot, game_map=game_map)
-            settings = evaluations.match_settings(args, player, log) | options
-            settings |= {"num_games": games[bot], "part": part, "seed": seed}
-            return engine.evaluate_player(game_map.contested(), player, opponent, **settings)
-
-        reports = evaluations.on_all_ranks(play, games, (args.seed, self.step), ranks)
-        log.evaluations(reports, self.step, [*bots], self.setup.policy(self))
+        `options` are those of `evaluate_player`, instead of the settings'.
+        """
+        games = evaluations.of_bots(self.args)
+        searches = evaluations.against_searches(self.args, self.game_map, log) if last else {}
+        reports = evaluations.play(self, games | searches, ranks, log, options)
+        log.evaluations(reports, self.step, [*games], self.setup.policy(self))
 
     def plays_on(self, result: StepResult) -> np.ndarray:
         """Return the powers (E, P) whose episodes go on, unless their game has ended."""
@@ -665,7 +668,7 @@ class Run:
     def values_of(self, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
         """Return the value (n,) of games `rows` (n,) for `powers` (n,)."""
         with torch.no_grad():
-            return self.agent.get_value(self.agent.observe(self.games, rows, powers)).cpu().numpy()
+            return self.agent.get_value(self.observe(self.agent, rows, powers)).cpu().numpy()
 
 
 def learn(run: Run, ranks: Ranks, log: RunLog) -> None:
@@ -677,16 +680,16 @@ def learn(run: Run, ranks: Ranks, log: RunLog) -> None:
     start = run.step - int(sums["batch"][0])  # of the batch: even the last one has a rate above 0
     frac = max(0.0, 1.0 - start / args.total_timesteps) if args.anneal else 1.0
     if args.anneal:
-        for group in (group for each in optimizers(run) for group in each.param_groups):
+        for group in (group for each in checks.optimizers(run) for group in each.param_groups):
             group["lr"] = frac * group.setdefault("initial_lr", group["lr"])
     ent_coef = args.ent_coef * frac
     with log.clock("learning"):
-        before = weight_hash(run.agent)
+        before = checks.weight_hash(run.agent)
         losses = update(run, batch, ent_coef, ranks)
         if args.average_exponent:
             updates = counters["updates"]
             frozen.update_average(run.average, run.agent, updates, args.average_exponent)
-    check_learned(run, losses, before, ranks)
+    checks.check_learned(run, losses, before, ranks)
     counters["updates"] += 1
     charts = {"learning_rate": run.optimizer.param_groups[0]["lr"], "ent_coef": ent_coef}
     log.update(counters, statistics.of_update(run, losses, sums, charts))
@@ -697,14 +700,15 @@ def advance(run: Run, ranks: Ranks, log: RunLog) -> bool:
     with log.clock("games"):
         result, counts = run.play(log.clock)
     with log.clock("batching"):
-        pay_learner(run, result)
+        pay_learner(run, result)  # while the games stand where they ended
     rows, finished = games_over(run, result)
+    run.seats.count_down()
     # Sums over all ranks, so that all freeze, learn and stop together.
     flags = {"full": run.buffer.count.max() >= run.args.num_steps, "stop": log.stop.received}
     total = ranks.sum(counts | finished | flags)
     run.results.count(total, run.pool.copies)
     run.pool.record(total["copy_games"], total["copy_score"])
-    with log.clock("games"):
+    with log.clock("games"):  # seats are drawn by these results
         run.games.reset(rows)
         run.seat(rows)
     if run.pool.is_due(run.step):
@@ -716,10 +720,10 @@ def advance(run: Run, ranks: Ranks, log: RunLog) -> bool:
 
 
 def train(
-    setup: Setup, ranks: Ranks, stop_after: int | None = None, make_run: type | None = None
+    setup: startup.Setup, ranks: Ranks, stop_after: int | None = None, make_run: type[Run] = Run
 ) -> bool:
     """Train; return False if a signal ends it, or the first evaluation from `stop_after` on."""
-    run, args = (make_run or Run)(setup, ranks), setup.args
+    run, args = make_run(setup, ranks), setup.args
     if not setup.resume(run, ranks):
         run.seat(np.arange(run.games.num_games))
 
@@ -727,7 +731,7 @@ def train(
         with log.clock("evaluation"):
             run.evaluate(ranks, log, last)
         run.evaluations, run.evaluated_at = run.evaluations + 1, run.step
-        save(run, ranks, log)
+        setup.save(run, ranks, log)
 
     with startup.logs(setup, ranks, run) as log:
         while run.step < args.total_timesteps:
@@ -736,7 +740,7 @@ def train(
                 if stop_after is not None and run.step >= stop_after:
                     return False
             if advance(run, ranks, log):
-                raise Stopped  # saves
+                raise startup.Stopped  # saves
         # Learn from what is left, open transitions with the value of their positions.
         if ranks.sum({"rows": run.buffer.num_rows})["rows"]:
             streams, row, power = run.buffer.open_seats()
@@ -750,7 +754,7 @@ def train(
     return False
 
 
-def make_agent(options: dict, game_map: Map, kind: type = Agent, **more) -> Agent:
+def make_agent(options: dict, game_map: Map, kind: type[Agent] = Agent, **more: Any) -> Agent:
     """Return a new agent; the settings that are read here decide which network it is."""
     names = "hidden", "num_layers", "autoregressive", "cross_support"
     return kind(game_map, *(options[name] for name in names), **more)

@@ -368,15 +368,12 @@ class TalkRun(TeamRun):
     def press(self) -> Press:
         return Press(self.games)
 
-    def observe(self, agent: TalkingAgent, decisions: Decisions) -> TalkViews | OfferViews:
-        return self.view_talk(agent, decisions.game, decisions.power)
-
-    def view_talk(
-        self, agent: TalkingAgent, games: np.ndarray, powers: np.ndarray
+    def observe(
+        self, agent: TalkingAgent, rows: np.ndarray, powers: np.ndarray
     ) -> TalkViews | OfferViews:
-        """Return an agent's observations of boards and talk of `games` (n,) as `powers` (n,)."""
-        talk = {name: array[games, powers] for name, array in self.phase_talk.items()}
-        obs = agent.observe(self.games, games, powers)
+        """Return an agent's observations of boards and talk of games `rows` (n,) as `powers`."""
+        talk = {name: array[rows, powers] for name, array in self.phase_talk.items()}
+        obs = agent.observe(self.games, rows, powers)
         return self.kind.views.of(obs, self.games.num_powers, **talk)
 
     def ask_for_orders(
@@ -395,7 +392,7 @@ class TalkRun(TeamRun):
         keeps = talk["keeps"] = np.full(self.seats.member.shape, NONE, np.int8)
         bound = decisions.take(press.deals.dealt.any(2)[decisions.game, decisions.power])
         for agent, game, power in speakers(self, bound):
-            obs = self.view_talk(agent, game, power)
+            obs = self.observe(agent, game, power)
             noise = talk_noise(self.games, game, power, Salt.KEEPS, 1)[:, 0]
             with clock("inference"):
                 keeps[game, power], logprob = agent.sample_keeps(obs, noise)

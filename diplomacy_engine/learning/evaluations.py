@@ -1,14 +1,14 @@
 """Evaluations of a learner while it trains: searches met at the end, seeds, parts by rank."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from ..errors import UserError
-from ..matches.evaluation import Evaluation
+from ..matches.evaluation import Evaluation, evaluate_player
 from ..matches.match import full_rounds
+from ..players.loading import load_player
 from ..players.names import PlayerSpec, parse_player
-from ..players.protocols import Player
 from ..rules.map import Map
 from ..rules.state import seed_from
 from .checks import RunSettings
@@ -42,40 +42,41 @@ def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[Play
     return more
 
 
-def match_settings(args: RunSettings, player: Player, log: RunLog) -> dict[str, Any]:
-    """Return settings of `evaluate_player`: game length, sample games with thoughts, and an end on
-    a signal."""
-    return {
-        "max_years": args.max_years or None,  # an evaluation needs some limit
-        "year_limit": args.year_limit,
-        "samples": args.capture_games,
-        "think": partial(thoughts, player),
-        "progress": log.stop.check,
-        "threads": 1,
-    }
-
-
-def on_all_ranks(
-    play: Callable[[PlayerSpec, int, tuple[int, int]], Evaluation],
+def play(
+    run: Any,
     games: Mapping[PlayerSpec, int],
-    entropy: tuple[int, ...],
     ranks: Ranks,
+    log: RunLog,
+    options: Mapping[str, Any],
 ) -> dict[PlayerSpec, Evaluation]:
-    """Return the reports of `games` against bots, joined over all ranks.
+    """Return the reports of `games` of a run's policy against bots, played by all ranks together.
 
-    `play(bot, seed, (k, n))` plays part k of n of the games against a bot; a rank has none where
-    there are fewer games than ranks. `entropy`: numbers that the seed depends on. `Stopped` where a
-    signal comes meanwhile, or, with its error as the cause, a bot fails. Global random numbers are
-    afterwards as before.
+    `options` of `evaluate_player` replace those of the settings. A rank plays one part of the games
+    against a bot, none if there are fewer games than ranks. Global random numbers are afterwards as
+    before. Raises Stopped on a signal or, with its error as the cause, if a bot fails.
     """
-    parts, failure = {}, None
+    args, game_map, parts, failure = run.args, run.game_map, {}, None
     with kept_generators():
         try:
             for number, (bot, count) in enumerate(games.items()):
                 num_parts = min(ranks.count, count)
-                if ranks.rank < num_parts:
-                    seed = seed_from(*entropy, number) >> 1
-                    parts[bot] = play(bot, seed, (ranks.rank, num_parts))
+                if ranks.rank >= num_parts:
+                    continue
+                player = run.setup.learner.make_player(run.average, "learner", settings=vars(args))
+                settings = {
+                    "max_years": args.max_years or None,  # an evaluation needs some limit
+                    "year_limit": args.year_limit,
+                    "samples": args.capture_games,
+                    "think": partial(thoughts, player),
+                    "progress": log.stop.check,
+                    "threads": 1,
+                    **options,
+                    "num_games": count,
+                    "part": (ranks.rank, num_parts),
+                    "seed": seed_from(args.seed, run.step, number) >> 1,
+                }
+                opponent = load_player(bot, game_map=game_map)
+                parts[bot] = evaluate_player(game_map.contested(), player, opponent, **settings)
         except (Stopped, UserError) as error:
             failure = error
     everywhere = ranks.gather((parts, failure))

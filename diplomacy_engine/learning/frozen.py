@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..errors import UserError
 from ..games.decisions import Decisions, join_decisions
 from ..games.observation import BoardViews
 from ..games.vector_game import VectorGame
@@ -76,25 +77,30 @@ def ask(
     who: np.ndarray,
     games: VectorGame,
     decisions: Decisions,
-    view: Callable[[nn.Module, Decisions], BoardViews] | None = None,
+    view: Callable[[nn.Module, np.ndarray, np.ndarray], BoardViews] | None = None,
 ) -> tuple[Decisions, BoardViews]:
     """Return D decisions with the legal orders that networks choose from, and what they see; `who`
-    (D,), ascending, decides. `view` (None: `observe`) says what an agent sees. Networks that are
-    alike but for their weights are asked in one call, unless the answer depends on these."""
+    (D,), ascending, decides. `view(agent, rows, powers)` (None: `observe`) says what an agent sees.
+    Networks that are alike but for their weights, and declare `observes_alike`, are asked in one
+    call."""
 
     def answer(agent: nn.Module, first: int, last: int) -> tuple[Decisions, BoardViews]:
         legal = agent.legal_orders(games, decisions.part(first, last))
-        obs = view(agent, legal) if view else agent.observe(games, legal.game, legal.power)
-        return legal, obs
+        seen = legal.game, legal.power
+        return legal, view(agent, *seen) if view else agent.observe(games, *seen)
 
     numbers = np.unique(who).tolist() or [next(iter(agents))]
     parts = []
     for _, alike in itertools.groupby(numbers, lambda number: settings_of(agents[number])):
         group = list(alike)
         edges = np.searchsorted(who, [*group, group[-1] + 1]).tolist()
-        try:
-            parts.append(answer(without_weights(agents[group[0]]), edges[0], edges[-1]))
-        except (AttributeError, LookupError):
+        if getattr(agents[group[0]], "observes_alike", False):
+            try:
+                parts.append(answer(without_weights(agents[group[0]]), edges[0], edges[-1]))
+            except (AttributeError, LookupError) as error:
+                why = f"observe or legal_orders reads a weight or a buffer ({error})"
+                raise UserError(f"{why}: set observes_alike = False in Agent") from error
+        else:
             spans = zip(group, itertools.pairwise(edges))
             parts += [answer(agents[number], *span) for number, span in spans]
     if len(parts) == 1:

@@ -118,11 +118,11 @@ def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, .
     return _apply(_ProvinceMeans, codes, boards.owner, boards.num_powers)
 
 
-def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
+def pass_messages(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
     """Return the positive part (G, V, H) of `own` plus the mean of the neighbors' `near`."""
     if uses_kernels(own):
         return _apply(_Exchange, own, near, inputs.network)
-    return plain_ops.exchange(own, near, inputs)
+    return plain_ops.pass_messages(own, near, inputs)
 
 
 def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:

@@ -90,7 +90,7 @@ def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, t
     return means.split([1, boards.num_powers], 1)
 
 
-def exchange(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
+def pass_messages(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
     return F.relu(torch.baddbmm(own, inputs.borders.expand(len(own), -1, -1), near))
 
 

@@ -100,6 +100,10 @@ class Setup:
             self._warn_of_rate(run)
         return True
 
+    def save(self, run: Any, ranks: Ranks, log: RunLog) -> None:
+        """Write a checkpoint from which a run continues exactly; all ranks call this."""
+        checkpoint_state.save(run, ranks, log)
+
     def _warn_of_rate(self, run: Any) -> None:
         """Say that more decisions than planned at first raise an annealed learning rate again."""
         if not getattr(self.args, "anneal", False) or run.step >= self.args.total_timesteps:
@@ -195,7 +199,7 @@ def logs(setup: Setup, ranks: Ranks, run: Any) -> Iterator[RunLog]:
                 yield log
             except Stopped as stopped:
                 log.stopped = True
-                checkpoint_state.save(run, ranks, log)
+                setup.save(run, ranks, log)
                 if isinstance(stopped.__cause__, UserError):  # a bot that has failed
                     raise stopped.__cause__ from None
     except UserError as error:

@@ -62,7 +62,7 @@ def test_a_network_learns_the_same_without_kernels(name, autoregressive, monkeyp
     def noted(name, function):
         return lambda *args: calls.add(name) or function(*args)
 
-    kernels = {"score_orders", "sum_rows", "mean_provinces", "exchange"}
+    kernels = {"score_orders", "sum_rows", "mean_provinces", "pass_messages"}
     for name in kernels:
         monkeypatch.setattr(plain_ops, name, noted(name, getattr(plain_ops, name)))
     monkeypatch.setattr(ops, "KERNEL_DEVICES", ())
@@ -170,7 +170,10 @@ def operations(count: int, width: int) -> dict[str, tuple[Callable, list[torch.T
             [random(5, width), random(count, width, seed=1)],
         ),
         "mean_provinces": (lambda x: ops.mean_provinces(x, boards), [codes]),
-        "exchange": (lambda x, near: ops.exchange(x, near, agent.inputs), [codes, 2 * codes]),
+        "pass_messages": (
+            lambda x, near: ops.pass_messages(x, near, agent.inputs),
+            [codes, 2 * codes],
+        ),
         "score_orders": (score_orders, [tensor.detach() for tensor in tables]),
     }
 

@@ -50,7 +50,7 @@ import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import MAP_NAMES, UserError, evaluate_player, load_map, load_player, make_bot
 from diplomacy_engine._files import file_sha256
-from diplomacy_engine.learning import run_log, startup
+from diplomacy_engine.learning import evaluations, run_log, startup
 from diplomacy_engine.learning.players import policy_player
 from diplomacy_engine.learning.probes import probe_positions
 from diplomacy_engine.learning.run_folder import RunFolder
@@ -134,10 +134,10 @@ def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch)
         used.append(player.agent.agent)
         return evaluated(game_map, player, *rest, **options)
 
-    made, froze, evaluated = ppo.Run.__init__, ppo.OpponentPool.freeze, engine.evaluate_player
+    made, froze, evaluated = ppo.Run.__init__, ppo.OpponentPool.freeze, evaluations.evaluate_player
     monkeypatch.setattr(ppo.Run, "__init__", make)
     monkeypatch.setattr(ppo.OpponentPool, "freeze", freeze)
-    monkeypatch.setattr(engine, "evaluate_player", evaluate)
+    monkeypatch.setattr(evaluations, "evaluate_player", evaluate)
     saved = load(train(tmp_path / "runs", average_exponent=1.0, **FEW))
     run, first, *rest = used
     assert first is run.agent and len(rest) > 3 and all(agent is run.average for agent in rest)
@@ -250,14 +250,17 @@ class Looking:
         return ppo.RANDOM_BOT.act(games, decisions)
 
 
-@pytest.mark.parametrize("where", ["ask_player", "evaluate_player"])
-def test_a_bot_that_fails_loses_nothing(where, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("owner", "where"), [(engine, "ask_player"), (evaluations, "evaluate_player")]
+)
+def test_a_bot_that_fails_loses_nothing(owner, where, tmp_path, monkeypatch, capsys):
     """In the games or in an evaluation; a run that goes on once the bot works again is the same,
     and the bot sees there what came before."""
-    monkeypatch.setattr(engine, "load_player", Looking)
+    for module in (engine, evaluations):
+        monkeypatch.setattr(module, "load_player", Looking)
     changes = {"pool_bots": ["hold"], "pool_bot_prob": 0.5, "capture_games": 1}
     whole = train(tmp_path / "whole", **changes)
-    calls, original = itertools.count(1), getattr(engine, where)
+    calls, original = itertools.count(1), getattr(owner, where)
 
     def failing(*args, **options):
         if next(calls) == (40 if where == "ask_player" else 2):
@@ -265,7 +268,7 @@ def test_a_bot_that_fails_loses_nothing(where, tmp_path, monkeypatch, capsys):
         return original(*args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, where, failing)
+        patch.setattr(owner, where, failing)
         run = train(tmp_path / "runs", status=2, **changes)
     assert re.search("it has died.*checkpoint", capsys.readouterr().err)
     assert 0 < load(run)["global_step"] < TINY["total_timesteps"]

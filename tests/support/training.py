@@ -18,11 +18,11 @@ import torch
 from support.tables import read_text
 from torch import nn
 
-import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning import (
     checkpoint_state,
     checkpoints,
+    evaluations,
     pickling,
     registry,
     settings,
@@ -237,14 +237,14 @@ def stop_in_step(monkeypatch, number: int, script: ModuleType = ppo) -> None:
 
 def stop_in_evaluation(monkeypatch, number: int, sent: int = signal.SIGTERM) -> None:
     """Have the process asked to stop as an evaluation begins to play a bot, the one so numbered."""
-    bots, evaluate_player = itertools.count(1), engine.evaluate_player
+    bots, evaluate_player = itertools.count(1), evaluations.evaluate_player
 
     def stopping(*args, **options):
         if next(bots) == number:
             os.kill(os.getpid(), sent)
         return evaluate_player(*args, **options)
 
-    monkeypatch.setattr(engine, "evaluate_player", stopping)
+    monkeypatch.setattr(evaluations, "evaluate_player", stopping)
 
 
 def signal_others_in_step(monkeypatch, number: int, sent: int) -> list[int]:
