@@ -86,8 +86,8 @@ def ask(
 
     def answer(agent: nn.Module, first: int, last: int) -> tuple[Decisions, BoardViews]:
         legal = agent.legal_orders(games, decisions.part(first, last))
-        seen = legal.game, legal.power
-        return legal, view(agent, *seen) if view else agent.observe(games, *seen)
+        rows, powers = legal.game, legal.power
+        return legal, view(agent, rows, powers) if view else agent.observe(games, rows, powers)
 
     numbers = np.unique(who).tolist() or [next(iter(agents))]
     parts = []
