@@ -47,6 +47,7 @@ from diplomacy_engine.learning import (
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders  # in tensors
 from diplomacy_engine.learning.experience import Batch, Experience  # what is learned from
 from diplomacy_engine.learning.startup import Ranks, RunLog  # processes; curves and checkpoints
+from diplomacy_engine.records import OnlyIf
 
 Count = Annotated[int, Meta(ge=1, le=10**9)]
 Size = Annotated[int, Meta(ge=1, le=10**6)]
@@ -54,6 +55,8 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0, le=10**9)]
 
 
+@OnlyIf("it needs --pool-bots", lambda args: args.pool_bots).for_all("pool_bot_prob")
+@OnlyIf("the newest has no part", lambda a: a.pool_sampling == "latest").for_all("latest_prob")
 @dataclass(frozen=True)
 class Args:
     """Settings. The defaults are for the small map; configs/MAP.toml and then flags override them.

@@ -1,15 +1,15 @@
-"""Command lines: the flags of a dataclass, which tyro fills; settings that have no effect."""
+"""Command lines: the flags of a dataclass, which tyro fills."""
 
 import dataclasses
 import re
 import typing
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 import tyro
 
 from .errors import UserError
-from .records import convert
+from .records import convert, refuse_without_effect
 
 _BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _Flags = TypeVar("_Flags")
@@ -20,62 +20,29 @@ def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:
     tyro's SystemExit."""
     words = read_words(flags_class, argv)
     flags = checked(tyro.cli(flags_class, args=words, prog=prog))
-    refuse_without_effect(flags, named_flags(flags_class, words), _dashed)
+    spellings = _spellings(flags_class)
+    refuse_without_effect(flags, named_flags(flags_class, words), lambda name: spellings[name][0])
     return flags
-
-
-class OnlyIf(NamedTuple):
-    """A condition without which a setting has no effect.
-
-    It stands in the setting's type, `Annotated[str, OnlyIf(...)]`, or in front of the class for
-    all settings of some records, `@OnlyIf(...).for_all(Record)`.
-    """
-
-    reason: str  # part of the error message
-    applies: Callable[[Any], Any]  # of all settings: whether it has an effect
-
-    def for_all(self, *records: type) -> Callable[[type], type]:
-        """Return a decorator of a settings class."""
-
-        def decorate(cls: type) -> type:
-            names = [field.name for record in records for field in dataclasses.fields(record)]
-            cls._conditions = [*getattr(cls, "_conditions", ()), *((n, self) for n in names)]
-            return cls
-
-        return decorate
-
-
-def refuse_without_effect(
-    settings: Any, given_names: Collection[str], shown: Callable[[str], str] = str
-) -> None:
-    """Raise UserError if a setting that the user made has no effect, see `OnlyIf`.
-
-    These are the settings in `given_names`, and all that differ from their defaults. `shown` turns
-    a field's name into what the user writes.
-    """
-    hints = typing.get_type_hints(type(settings), include_extras=True)
-    conditions = [*getattr(settings, "_conditions", ())]
-    for name, hint in hints.items():
-        marks = getattr(hint, "__metadata__", ())
-        conditions += [(name, mark) for mark in marks if isinstance(mark, OnlyIf)]
-    usual = {f.name for f in dataclasses.fields(settings) if getattr(settings, f.name) == f.default}
-    idle: dict[str, list[str]] = {}
-    for name, condition in conditions:
-        if (name in given_names or name not in usual) and not condition.applies(settings):
-            idle.setdefault(condition.reason, []).append(shown(name))
-    for reason, names in idle.items():
-        verb = "has" if len(names) == 1 else "have"
-        raise UserError(f"{', '.join(names)} {verb} no effect: {reason}")
 
 
 def named_flags(flags_class: type, words: Sequence[str]) -> set[str]:
     """Return the fields whose flags are among the words of a command line."""
-    names = {word for word in words if word.startswith("--")}
-    fields = [field.name for field in dataclasses.fields(flags_class)]
-    return {n for n in fields if {_dashed(n), _dashed(f"no_{n}")} & names}
+    there = {word.replace("_", "-") if word.startswith("--") else word for word in words}
+    return {name for name, flags in _spellings(flags_class).items() if there & set(flags)}
 
 
-def _dashed(name: str) -> str:
+def _spellings(flags_class: type) -> dict[str, list[str]]:
+    """Return by field how its flag may be written; first comes its name."""
+    spellings = {}
+    for name, hint in typing.get_type_hints(flags_class, include_extras=True).items():
+        own = [mark for mark in getattr(hint, "__metadata__", ()) if hasattr(mark, "aliases")]
+        aliases = [alias for mark in own for alias in mark.aliases or ()]
+        first = next((mark.name for mark in own if mark.name), name)
+        spellings[name] = [dashed(first), dashed(f"no_{first}"), *aliases]
+    return spellings
+
+
+def dashed(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
@@ -85,7 +52,7 @@ def checked(flags: _Flags) -> _Flags:
         return convert(type(flags), values, "flag")
     except UserError as error:
         name, _, reason = str(error).removeprefix("flag: ").partition(": ")
-        raise UserError(f"{_dashed(name)}: {reason}") from None
+        raise UserError(f"{dashed(name)}: {reason}") from None
 
 
 def read_words(args_class: type, argv: Sequence[str]) -> list[str]:

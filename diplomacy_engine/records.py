@@ -11,11 +11,11 @@ import math
 import re
 import tomllib
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -44,6 +44,53 @@ def convert(cls: type[_Record], values: object, source: object, strict: bool = T
         raise UserError(f"{source}: {_told(cls, str(error))}") from None
     except UnicodeEncodeError:  # of half a pair of UTF-16, which JSON can write
         raise UserError(f"{source}: a text in it is not Unicode") from None
+
+
+class OnlyIf(NamedTuple):
+    """A condition without which a setting has no effect.
+
+    It stands in the setting's type, `Annotated[str, OnlyIf(...)]`, or in front of the class for
+    settings by name and for all of some records, `@OnlyIf(...).for_all(Record, "name")`.
+    """
+
+    reason: str  # part of the error message
+    applies: Callable[[Any], object]  # of all settings: whether it has an effect
+
+    def for_all(self, *parts: type | str) -> Callable[[type[_Record]], type[_Record]]:
+        """Return a decorator of a settings class."""
+
+        def decorate(cls: Any) -> Any:
+            fields = [[p] if isinstance(p, str) else p.__dataclass_fields__ for p in parts]
+            added = [(name, self) for names in fields for name in names]
+            cls._conditions = [*getattr(cls, "_conditions", ()), *added]
+            return cls
+
+        return decorate
+
+
+def changed(settings: Any) -> set[str]:
+    """Return the names of the settings that differ from their defaults."""
+    fields = dataclasses.fields(settings)
+    return {field.name for field in fields if getattr(settings, field.name) != field.default}
+
+
+def refuse_without_effect(
+    settings: Any, names: Iterable[str], shown: Callable[[str], str] = str
+) -> None:
+    """Raise UserError if a setting of these `names`, which the user made, has no effect, see
+    `OnlyIf`. `shown` turns a name into what the user writes."""
+    hints = typing.get_type_hints(type(settings), include_extras=True)
+    conditions = [*getattr(settings, "_conditions", ())]
+    for name, hint in hints.items():
+        marks = getattr(hint, "__metadata__", ())
+        conditions += [(name, mark) for mark in marks if isinstance(mark, OnlyIf)]
+    idle: dict[str, list[str]] = {}
+    for name, condition in conditions:
+        if name in names and not condition.applies(settings):
+            idle.setdefault(condition.reason, []).append(shown(name))
+    for reason, words in idle.items():
+        verb = "has" if len(words) == 1 else "have"
+        raise UserError(f"{', '.join(words)} {verb} no effect: {reason}")
 
 
 def read_json(cls: type[_Record], path: str | Path, most: int) -> _Record:

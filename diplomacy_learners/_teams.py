@@ -10,9 +10,14 @@ import diplomacy_engine as engine
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.learning import startup
 from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.records import OnlyIf
 from ppo_selfplay_diplomacy import OpponentPool, Run
 
 
+@OnlyIf(
+    "with --teams the learner has a seat for each power of a team, which support each other",
+    lambda args: not args.teams,
+).for_all("learner_seats", "cross_support")
 @dataclass(frozen=True)
 class TeamArgs(ppo.Args):
     """Settings: those of ppo_selfplay_diplomacy.py, and those of teams."""
@@ -23,7 +28,9 @@ class TeamArgs(ppo.Args):
     """centers a team needs to win after a fall, if no other team has as many; 0: no such victory"""
     learner_powers: tuple[str, ...] = ()
     """powers that the learner plays in every game, instead of seats that are drawn"""
-    partners: Literal["self", "pool"] = "self"
+    partners: Annotated[
+        Literal["self", "pool"], OnlyIf("it needs --teams", lambda args: args.teams)
+    ] = "self"
     """with --teams: player of the learner's partners: the learner, or a copy or bot of the pool"""
 
 
@@ -71,12 +78,9 @@ class TeamRun(Run):
 def check_seating(args: TeamArgs, game_map: engine.Map) -> None:
     teams, flags = game_map.teams, " ".join(args.learner_powers)
     learners = {game_map.power_number(name) for name in args.learner_powers}
-    mixed = args.partners == "pool"
-    if mixed and not teams.text:
-        raise engine.UserError("--partners pool needs --teams: no power has a partner here")
     if learners and not teams.text and len(learners) != args.learner_seats:
         raise engine.UserError(f"--learner-powers {flags} needs --learner-seats {len(learners)}")
-    if learners and teams.text and not mixed:
+    if learners and teams.text and args.partners == "self":
         team = teams.of_power
         if learners != set(np.flatnonzero(team == team[min(learners)]).tolist()):
             names = ", ".join(teams.names)

@@ -38,10 +38,16 @@ from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy.player import PolicyPlayer
 from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.players.search.leaves import Critic, Leaves
+from diplomacy_engine.records import OnlyIf
 from diplomacy_engine.rules.state import Salt, in_movement
 from diplomacy_learners._teams import TeamArgs, TeamRun
 from ppo_selfplay_diplomacy import Agent, OpponentPool, Run, layer_init
 
+_BOARD = OnlyIf(
+    "it needs --teams, --partners self and --scheme self_play or counterfactual, since a network's "
+    "own powers write for each other",
+    lambda args: args.teams and args.partners == "self" and args.scheme not in AGENTS,
+)
 FREEZE_GAMES = 400  # against the newest copy, before --freeze-score can freeze another
 
 
@@ -54,9 +60,12 @@ class Args(TeamArgs):
     scheme: Literal["self_play", "independent", "central", "counterfactual"] = "self_play"
     """independent: a network per power; central: a critic that sees the orders of all its powers;
     counterfactual: credit relative to other orders; self_play: as ppo_selfplay_diplomacy.py"""
-    alternatives: ppo.Count = 4
+    alternatives: Annotated[
+        ppo.Count,
+        OnlyIf("it needs --scheme counterfactual", lambda args: args.scheme == "counterfactual"),
+    ] = 4
     """counterfactual: other orders to try for each decision of a movement phase"""
-    board: Annotated[int, Meta(ge=0, le=1024)] = 0
+    board: Annotated[int, Meta(ge=0, le=1024), _BOARD] = 0
     """numbers that each power of a team writes for its teammates; 0: none"""
     freeze_score: ppo.Share | None = None
     """stages: freeze the learner as soon as it has this score (win 1, draw 0.5) against the newest
@@ -357,14 +366,8 @@ class Counterfactual:
 
 
 def check_scheme(args: Args, game_map: engine.Map) -> None:
-    alone = args.partners == "pool" or not game_map.teams.text
     if args.scheme == "central" and (args.partners == "pool" or args.learner_seats < 2):
         raise engine.UserError("--scheme central needs --learner-seats 2 or more, or --teams")
-    if args.board and (alone or args.scheme in AGENTS):
-        raise engine.UserError(
-            f"--board {args.board} needs --teams, --partners self and --scheme self_play or "
-            "counterfactual: a network's own powers write for each other"
-        )
 
 
 train = partial(ppo.train, make_run=SchemeRun)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -46,6 +46,7 @@ from diplomacy_engine.press.talk_views import (
     silence,
     who_can_answer,
 )
+from diplomacy_engine.records import OnlyIf
 from diplomacy_engine.rules.state import Salt
 from diplomacy_learners._talk_counts import OfferCounts, TalkEpisodes, WishCounts
 from diplomacy_learners._teams import TeamArgs, TeamRun
@@ -55,6 +56,7 @@ from ppo_selfplay_diplomacy import AT_RANDOM, LEARNER, Run
 PhaseTalk = dict[str, np.ndarray]
 
 
+@OnlyIf("where powers talk, they support each other", lambda args: False).for_all("cross_support")
 @dataclass(frozen=True)
 class Args(TeamArgs):
     """Settings: those of ppo_selfplay_diplomacy.py, those of teams, and four of talk."""
@@ -68,7 +70,9 @@ class Args(TeamArgs):
     """weight of the entropy of wishes, or of offers and answers, relative to that of orders"""
     binding: Literal["yes", "no"] = "yes"
     """no: deals may be broken; each power chooses in each phase whether it keeps its deals"""
-    break_cost: ppo.Weight = 0.0
+    break_cost: Annotated[
+        ppo.Weight, OnlyIf("it needs --binding no", lambda args: args.binding == "no")
+    ] = 0.0
     """penalty of a power for each partner with which it breaks deals in a phase"""
 
 
@@ -351,8 +355,6 @@ class TalkRun(TeamRun):
     OF_RANK = (*TeamRun.OF_RANK, "memory", "counts")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
-        if setup.args.break_cost and setup.args.binding == "yes":
-            raise engine.UserError("--break-cost needs --binding no: no deal can be broken here")
         super().__init__(setup, ranks)
         self.agent.wish_entropy = self.args.wish_entropy
         self.kind = KINDS[self.args.press]

@@ -3,13 +3,14 @@
 Here nothing else of the engine is imported, so that a help is printed at once.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 from tyro.conf import Positional, arg
 
-from ..flags import OnlyIf
+from ..records import OnlyIf
 
 Natural = Annotated[int, Meta(ge=0, le=2**62)]
 Count = Annotated[int, Meta(ge=1, le=10**7)]
@@ -21,25 +22,38 @@ Threads = Annotated[int, Meta(ge=1, le=1024)]
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
 
-def _searches(flags: Any) -> bool:
-    """Whether one of the players searches, or is named by a saved game that is not yet read."""
-    from ..players.names import any_searches
+def _any(*kinds: str, alone: bool = False) -> Callable[[Any], bool]:
+    """Return whether a player is one of these kinds of players/names.py, or unless `alone` has one
+    in it, as a search has its policy; true also where nobody is named, where a saved game that is
+    not yet read says who plays, and where a page asks."""
 
-    values = [getattr(flags, name, None) or () for name in ("player", "against", "players", "hint")]
-    names = [name for v in values for name in ([v] if isinstance(v, str) else v)]
-    return any_searches(names) or bool(getattr(flags, "resume", None))
+    def applies(flags: Any) -> bool:
+        from ..players.names import parts
 
+        named = [getattr(flags, name, None) for name in ("player", "against", "players", "hint")]
+        names = [name for v in named for name in ([v] if isinstance(v, str) else v or ())]
+        asks = not getattr(flags, "text", True) and hasattr(flags, "guest")
+        asks = asks and not (flags.power or flags.guest or flags.watch)
+        if asks or getattr(flags, "resume", None) or not names:
+            return True
+        players = [[type(part).__name__ for part in parts(name)] for name in names]
+        if alone:
+            players = [types[: 1 + (types[0] == "VoiceSpec")] for types in players]
+        return any(kind in kinds for types in players for kind in types)
 
-def _talks(flags: Any) -> bool:
-    from ..players.names import VoiceSpec, parse_player
-
-    return isinstance(parse_player(flags.player or ""), VoiceSpec)
+    return applies
 
 
 def _is_page(flags: Any) -> bool:
     return (flags.output or "").lower().endswith(".html")
 
 
+_LIKELIEST = OnlyIf(
+    "no player is a policy that orders by itself",
+    _any("PolicySpec", "MemberSpec", "LanguageSpec", "ProgramSpec", alone=True),
+)
+_ASSUME = OnlyIf("no player is written fast:...", _any("SearchSpec"))
+_SCRIPT = OnlyIf("no player is a policy", _any("PolicySpec"))
 _NEEDS_PRESS = OnlyIf("it needs --press", lambda flags: flags.press)
 _NOT_TRAINED = OnlyIf("--runs are trained already", lambda flags: not flags.runs)
 _NOT_A_PAGE = OnlyIf("a page shows all games, in both themes", lambda flags: not _is_page(flags))
@@ -55,7 +69,9 @@ class TeamFlags:
     teams: str = ""
     """powers that win and lose together: ENGLAND+ITALY, or several teams separated by commas; each
     team has one player"""
-    team_victory: Annotated[int, Meta(ge=0, le=1000)] = 0
+    team_victory: Annotated[
+        int, Meta(ge=0, le=1000), OnlyIf("it needs --teams", lambda flags: flags.teams)
+    ] = 0
     """centers a team needs to win after a fall, if no other team has as many; 0: it wins by a solo
     of one of its powers, or as the last team alive"""
 
@@ -73,19 +89,31 @@ class GameFlags:
 
 
 @dataclass(kw_only=True)
+class DealFlags:
+    press_rounds: Annotated[Rounds | None, _NEEDS_PRESS] = None
+    """rounds of offers in a movement phase, 1 to 4; None: 1, or in `play` 4"""
+    open_press: Annotated[bool, _NEEDS_PRESS] = False
+    """all powers see which powers are at peace with each other, not only their own deals"""
+    binding: Annotated[Literal["yes", "no"] | None, _NEEDS_PRESS] = None
+    """no: deals may be broken; breaker breaks them, grudge and sanction retaliate; None: yes"""
+
+
+@dataclass(kw_only=True)
 class PlayerFlags:
-    greedy: bool = False
+    greedy: Annotated[bool, _LIKELIEST] = False
     """policies play their likeliest orders instead of sampling"""
-    assume: Annotated[str | None, OnlyIf("no player is written fast:...", _searches)] = None
+    assume: Annotated[str | None, OnlyIf("no player is written fast:...", _any("SearchSpec"))] = (
+        None
+    )
     """model of the other players, for players that search: self (default), a player, pool:FOLDER (a
     run's checkpoints), or infer:self,dumbbot,... to infer it from their orders"""
-    script: str | None = None
+    script: Annotated[str | None, _SCRIPT] = None
     """training script that plays the checkpoints, or `own` for the copy in each run folder;
     SCRIPT.py:POLICY names one for a single player; None: the bundled script of that name"""
 
 
 @dataclass(kw_only=True)
-class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
+class MatchFlags(PlayerFlags, DealFlags, TeamFlags, GameFlags):
     map: str | None = None
     """small, three, standard, or the path of a map file; None: the map of the first checkpoint,
     or else small"""
@@ -99,12 +127,6 @@ class MatchFlags(PlayerFlags, TeamFlags, GameFlags):
     """talk before the orders. mutual: peace between two powers that both want it; offers: deals of
     any kind, one offer per power and round; propose-choose: one offer to each other power, and each
     pair picks one of its two; None: nobody talks"""
-    press_rounds: Annotated[Rounds | None, _NEEDS_PRESS] = None
-    """rounds of offers in a movement phase, 1 to 4; None: 1"""
-    open_press: Annotated[bool, _NEEDS_PRESS] = False
-    """all powers see which powers are at peace with each other, not only their own deals"""
-    binding: Annotated[Literal["yes", "no"] | None, _NEEDS_PRESS] = None
-    """no: deals may be broken; breaker breaks them, grudge and sanction retaliate; None: yes"""
     json: str | None = None
     """file for the whole result"""
     csv: str | None = None
@@ -181,7 +203,7 @@ class Bot:
     """player of the powers"""
     protocol: Literal["lines", "dui"] = "lines"
     """lines: one JSON object each; dui: the protocol DUI, on the standard map"""
-    greedy: bool = False
+    greedy: Annotated[bool, _LIKELIEST] = False
     """a policy plays its likeliest orders instead of sampling"""
     seed: Natural = 1
     """seed for positions without a seed"""
@@ -229,7 +251,7 @@ class CheckReward(TeamFlags, GameFlags, Checked):
       check-reward --reward center_delta --map three --players dumbbot hold
     """
 
-    script: str | None = None
+    script: Annotated[str | None, _SCRIPT] = None
     """training script that plays the checkpoints"""
     json: str | None = None
     """file for the whole result"""
@@ -406,7 +428,7 @@ class ServerSeat:
     talk: Annotated[
         Annotated[int, Meta(ge=1, le=10**5)] | None,
         _HAS_SEAT,
-        OnlyIf("this player never talks", _talks),
+        OnlyIf("this player never talks", _any("VoiceSpec")),
     ] = None
     """seconds in which a player that talks, such as nash+dumbbot, may make and answer offers in
     each movement phase, at most a third of the deadline; None: 10"""
@@ -602,7 +624,7 @@ class Begin:
 
 
 @dataclass(kw_only=True)
-class Play(PlayerFlags, TeamFlags, Begin):
+class Play(PlayerFlags, DealFlags, TeamFlags, Begin):
     """Play a game on a page of your own machine. The command prints a link for you, one for each
     guest and one for watching. The game is saved after every step.
 
@@ -640,12 +662,6 @@ class Play(PlayerFlags, TeamFlags, Begin):
     press: Literal["mutual", "offers"] | None = None
     """talk before the orders. mutual: peace between two powers that both want it; offers: deals of
     any kind, one offer per power and round; None: nobody talks"""
-    press_rounds: Annotated[Rounds | None, _NEEDS_PRESS] = None
-    """rounds of offers in a movement phase, 1 to 4; None: 4"""
-    open_press: Annotated[bool, _NEEDS_PRESS] = False
-    """all powers see which powers are at peace with each other, not only their own deals"""
-    binding: Annotated[Literal["yes", "no"] | None, _NEEDS_PRESS] = None
-    """no: deals may be broken; None: yes"""
     host: Annotated[str, _NEEDS_PAGE] = "127.0.0.1"
     """address to listen on; 0.0.0.0 lets other machines of your network in"""
     port: Annotated[int, Meta(ge=0, le=65535), _NEEDS_PAGE] = 8000

@@ -1,5 +1,6 @@
 """The command `play`: a game on a local page, or in the terminal."""
 
+import dataclasses
 import os
 import re
 import threading
@@ -15,6 +16,7 @@ from .._jit import announce_compilation
 from .._suggest import quoted
 from ..constants import canonical_phase
 from ..errors import UserError
+from ..flags import dashed
 from ..play.file import (
     GUEST,
     HOST,
@@ -30,8 +32,9 @@ from ..play.server import PlayServer
 from ..play.session import MIXED, Choices, PlaySession, mixed_table
 from ..play.terminal import TextGame
 from ..players.bots import BOTS
-from ..players.names import any_searches, drawn_names
+from ..players.names import drawn_names
 from ..players.trust import check_named
+from ..records import changed, refuse_without_effect
 from ..rules.map import MAP_NAMES, Map
 from ..textgame.game import Game
 from . import _opponents
@@ -111,8 +114,10 @@ def _print_end(session: PlaySession) -> None:
 def _open(flags: Play) -> PlaySession:
     """Return the game that flags begin or resume; it is saved from here on."""
     game, record = _resumed(flags) if flags.resume else _begun(flags)
-    if flags.assume and not any_searches([*record.opponents, *filter(None, [record.hint])]):
-        raise UserError("--assume has no effect: nobody in this game searches")
+    watch = record.seats is not None  # or the page asks who plays
+    players = {"against": record.opponents, "hint": record.hint}
+    seated = dataclasses.replace(flags, resume=None, watch=watch, **players)
+    refuse_without_effect(seated, {"assume", "greedy", "script"} & changed(flags), dashed)
     shown = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
     everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in _named(flags))
     maps = MAP_NAMES if shown and everywhere else ()

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from .._suggest import did_you_mean
 from ..errors import UserError
-from ..records import convert
+from ..records import OnlyIf, changed, convert, refuse_without_effect
 from ..rules.game_rules import OPTIONS, GameRules
 from ..rules.map import Map
 from ..scoring.mixes import RewardMix, make_steady_mix
@@ -16,13 +16,6 @@ from ..scoring.mixes import RewardMix, make_steady_mix
 Count = Annotated[int, Meta(ge=0, le=1000)]
 Positive = Annotated[int, Meta(ge=1)]
 FormName = Literal["provinces", "sequential", "deepdip", "text"]
-# An argument -> the one without which it would have no effect.
-_NEEDS = {
-    "draws_after": "draw_votes",
-    "warm_up_phases": "start",
-    "binding": "press",
-    "break_cost": "binding",
-}
 
 
 def settings_of(
@@ -43,20 +36,13 @@ def settings_of(
             )
     others = {name: value for name, value in arguments.items() if name not in cls.RULES}
     settings = convert(cls, others | own, "this environment")
+    refuse_without_effect(settings, changed(settings))
     options = {name: arguments[name] for name in cls.RULES if arguments.get(name) is not None}
     base = GameRules.of(game)
-    rules = replace(GameRules.of(base, **options), **cls.FIXED)
-    defaults = {field.name: field.default for field in (*fields(cls), *fields(GameRules))}
-    own_values = {field.name: getattr(settings, field.name) for field in fields(cls)}
-    values = own_values | vars(base) | options
-    for name, other in _NEEDS.items():
-        usual = {each for each in (name, other) if values.get(each) == defaults.get(each)}
-        if {name, other} <= set(names) and usual == {other}:
-            raise UserError(f"{name}: has no effect with {other}={values[other]!r}")
-    for name in OPTIONS:
-        played = defaults[name], cls.FIXED.get(name)
-        if name not in cls.RULES and getattr(base, name) not in played:
-            raise UserError(f"{name}: has no effect in {type(env).__name__}")
+    rules = replace(GameRules.of(replace(base, **cls.FIXED), **options), **cls.FIXED)
+    for name in changed(base).intersection(OPTIONS).difference(cls.RULES):
+        if getattr(base, name) != cls.FIXED.get(name):
+            raise UserError(f"{name} has no effect in {type(env).__name__}")
     return settings, rules
 
 
@@ -72,7 +58,9 @@ class EnvSettings:
     render_mode: Literal["rgb_array", "ansi"] | None = None
     reward: str = "sum_of_squares"
     start: Literal["opening", "random"] = "opening"
-    warm_up_phases: Count = 10
+    warm_up_phases: Annotated[
+        Count, OnlyIf('it needs start="random"', lambda settings: settings.start == "random")
+    ] = 10
     strict: bool = False
     flat: bool = False
 

@@ -15,10 +15,10 @@ import tyro
 from .._files import CONFIGS
 from .._progress import ended_by_reader, fail
 from ..errors import UserError
-from ..flags import read_words
+from ..flags import dashed, named_flags, read_words
 from ..players.loading import learning
 from ..players.policy.files import policy_path
-from ..records import convert, read_toml
+from ..records import changed, convert, read_toml, refuse_without_effect
 from ..rules.map import MAP_NAMES
 from .run_folder import RunFolder
 
@@ -46,7 +46,7 @@ def parse_args(
     about = about or getattr(sys.modules.get(args_class.__module__), "__doc__", None) or ""
     help_text = "\n\n".join(about.split("\n\n")[:2])
     with ended_by_reader():
-        return tyro.cli(
+        args = tyro.cli(
             args_class,
             args=words,
             prog=_program(),
@@ -54,6 +54,11 @@ def parse_args(
             description=help_text,
             console_outputs=first,
         )
+    try:
+        refuse_without_effect(args, named_flags(args_class, words), dashed)
+    except UserError as error:
+        raise SystemExit(fail(error) if first else 2) from None
+    return args
 
 
 def _program() -> str | None:
@@ -91,18 +96,18 @@ def flags_of(defaults: Any, values: dict[str, Any]) -> str:
         if value == default:
             continue
         if isinstance(value, bool):
-            words.append(f"--{'' if value else 'no-'}{_dashes(name)}")
+            words.append(dashed(name if value else f"no_{name}"))
         else:
             many = value if isinstance(value, tuple) else (value,)
-            words += [f"--{_dashes(name)}", *(shlex.quote(str(one)) for one in many)]
+            words += [dashed(name), *(shlex.quote(str(one)) for one in many)]
     return " ".join(words)
 
 
 def check_changes(old: Any, new: Any, changeable: Sequence[str]) -> None:
-    changed = sorted(name for name, value in vars(old).items() if value != getattr(new, name))
-    other = [f"--{_dashes(name)}" for name in changed if name not in ("resume", *changeable)]
+    names = sorted(name for name, value in vars(old).items() if value != getattr(new, name))
+    other = [dashed(name) for name in names if name not in ("resume", *changeable)]
     if other:
-        may = ", ".join(f"--{_dashes(name)}" for name in changeable)
+        may = ", ".join(dashed(name) for name in changeable)
         raise UserError(f"{', '.join(other)} cannot be changed on resume; only {may} can")
 
 
@@ -116,10 +121,6 @@ def exit_status(train: Callable[[_Args], int], args: _Args, remark: str) -> int:
         return fail(f"interrupted; {remark}", 130)
 
 
-def _dashes(name: str) -> str:
-    return name.replace("_", "-")
-
-
 def _default(args_class: type[_Args], words: list[str], default_map: str | None) -> _Args:
     names = {field.name for field in dataclasses.fields(args_class)}
     flags: dict[str, str | None] = dict.fromkeys(("map", "config", "resume", "start_from"))
@@ -127,7 +128,7 @@ def _default(args_class: type[_Args], words: list[str], default_map: str | None)
         name = flag.removeprefix("--").replace("-", "_")
         if flag.startswith("--") and name in flags.keys() & names:
             flags[name] = value
-    empty = [f"--{_dashes(name)}" for name, value in flags.items() if value == ""]
+    empty = [dashed(name) for name, value in flags.items() if value == ""]
     if empty:  # as of a shell's variable that is not set
         raise UserError(f"{empty[0]} is empty")
     if flags["resume"] is not None:
@@ -143,7 +144,9 @@ def _default(args_class: type[_Args], words: list[str], default_map: str | None)
     if config:
         values = {"map": default_map} if default_map else {}
         values |= read_toml(config, MAX_FILE_BYTES) | {"config": config}
-        return convert(args_class, values, config)
+        args = convert(args_class, values, config)
+        refuse_without_effect(args, changed(args), lambda name: f"{config}: {name}")
+        return args
     game_map = game_map or default_map
     if game_map is None and start:
         file = policy_path("start-from", start)[1]

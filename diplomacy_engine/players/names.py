@@ -5,7 +5,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -245,10 +245,6 @@ def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
             for assumed in spec.assume.players if spec.assume else ():
                 if not (isinstance(assumed, SelfSpec) or spec.assume.kind == "pool"):
                     yield from parts(assumed)
-
-
-def any_searches(players: Iterable[str | PlayerSpec]) -> bool:
-    return any(isinstance(part, SearchSpec) for player in players for part in parts(player))
 
 
 def assumption(text: str) -> Assumed:

@@ -13,20 +13,23 @@ from msgspec import Meta, Struct
 
 from .._suggest import quoted
 from ..errors import UserError
-from ..records import convert
+from ..records import OnlyIf, changed, convert, refuse_without_effect
 from .map import Map, load_map
 
 Protocol = Literal["mutual", "offers", "propose-choose"]
 PROTOCOLS = get_args(Protocol)
 MOST_ROUNDS = 4
 MOST_YEARS = 1000  # the largest year limit, as in map files and commands
+_NEEDS_PRESS = OnlyIf("it needs press", lambda rules: rules.press)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Options:
     max_years: Annotated[int, Meta(ge=0, le=MOST_YEARS)] | None = None
     """game years after which a game ends; None or 0: no limit, and None stands here"""
-    year_limit: Literal["draw", "truncate"] = "draw"
+    year_limit: Annotated[
+        Literal["draw", "truncate"], OnlyIf("it needs max_years", lambda rules: rules.max_years)
+    ] = "draw"
     """how a game that reaches the limit counts: as a draw, or as cut off, which pays no reward"""
     draw_votes: bool = False
     """whether powers may vote for a draw"""
@@ -35,14 +38,16 @@ class _Options:
     None: they do not vote"""
     press: Protocol | None = None
     """how powers make deals before they order, as in docs/press.md; None: they do not"""
-    press_rounds: Annotated[int, Meta(ge=1)] | None = None
+    press_rounds: Annotated[Annotated[int, Meta(ge=1)] | None, _NEEDS_PRESS] = None
     """number of offers that a power may send in a phase, with `propose-choose` to each other power;
     None: 4 with `offers`, else 1"""
-    binding: bool = True
+    binding: Annotated[bool, _NEEDS_PRESS] = True
     """whether deals exclude the orders that would break them"""
-    open_press: bool = False
+    open_press: Annotated[bool, _NEEDS_PRESS] = False
     """whether all powers see which powers are at peace with each other"""
-    break_cost: Annotated[float, Meta(ge=0)] = 0.0
+    break_cost: Annotated[
+        float, Meta(ge=0), OnlyIf("no deal can be broken", lambda rules: not rules.binding)
+    ] = 0.0
     """penalty of a power for each partner with which it breaks deals in a phase"""
 
 
@@ -90,13 +95,17 @@ class GameRules(_Options):
         **options: Any,
     ) -> "GameRules":
         """Return the rules of these settings; without `max_years` the limit is that of `game`, a
-        map or other rules."""
+        map or other rules. UserError: one has no effect."""
         if not isinstance(game, GameRules):
             game = cls(load_map(game))
             options = {"max_years": game.map.max_years} | options
         if teams or team_victory:
             options["map"] = game.map.with_teams(teams, team_victory)
-        return replace(game, **options) if options else game
+        rules = replace(game, **options) if options else game
+        usual = {field.name: field.default for field in fields(cls)}
+        made = {name for name, value in options.items() if value != usual[name]}
+        refuse_without_effect(rules, made | (changed(rules) - {"map"}))
+        return rules
 
     @property
     def talk(self) -> tuple:

@@ -250,10 +250,5 @@ def test_refusals(tmp_path, capsys):
     assert "nobody" in refusal(*rank, capsys=capsys)
     twice = ("population", "rank", "--saved-games", games, games, "--as", "hold")
     assert "game '1-0' is there twice" in refusal(*twice, capsys=capsys)
-    for flags in (["--teams", "ENGLAND+ITALY"], ["--games", "9"], ["--greedy"]):
-        assert f"{flags[0]} has no effect" in refusal(*rank, *flags, capsys=capsys)
-    make = "make --runs x --output y"
-    for flags in ("rank --player hold --as hold", f"{make} --recipe z", f"{make} --runs-folder z"):
-        assert " has no effect" in refusal("population", *flags.split(), capsys=capsys)
     with pytest.raises(UserError, match="6 members"):
         candidate_seats(5, 7, 7, np.random.default_rng(1))

@@ -32,7 +32,7 @@ TALK = {"press": st.just("offers")}
 OFF = {
     "map": {"map": st.sampled_from([OWN, THREE, THREE.with_teams("ENGLAND+ITALY", 8)])},
     "max_years": {"max_years": st.integers(1, 1000)},
-    "year_limit": {"year_limit": st.just("truncate")},
+    "year_limit": {"max_years": st.integers(1, 1000), "year_limit": st.just("truncate")},
     "draw_votes": {"draw_votes": st.just(True)},
     "draws_after": {"draws_after": st.integers(1901, 30_000)},
     "press": {"press": st.sampled_from(PROTOCOLS)},
@@ -107,7 +107,7 @@ def of_all_powers(rules: GameRules) -> GameRules:
     try:
         return replace(parallel_env(one_round).game.rules, press_rounds=rules.press_rounds)
     except UserError as error:
-        name = str(error).partition(":")[0]
+        name = str(error).split()[0].rstrip(":")
         usual = GameRules("small")
         assert getattr(rules, name) != getattr(usual, name)
         assert name not in PowersSettings.RULES or rules.press == "propose-choose"

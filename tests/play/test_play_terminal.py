@@ -203,7 +203,6 @@ def test_one_of_several_games_is_played_on_from_a_phase(play, capsys):
     )
     assert "Spring 1901" in shown
     assert "has no game 3" in refused("--text --resume g.jsonl --game 3 --phase S1901M", capsys)
-    assert "--game has no effect" in refused("--text --resume g.jsonl --game 1", capsys)
 
 
 def test_press_is_kept_in_the_file(play, capsys):
@@ -211,7 +210,6 @@ def test_press_is_kept_in_the_file(play, capsys):
     (saved,) = read_saved_games("g.jsonl")
     assert saved["press_rounds"] == 4
     assert "--press" in refused("--text --resume g.jsonl --press mutual", capsys)
-    assert "it needs --press" in refused("--text --resume g.jsonl --press-rounds 2", capsys)
     play("--resume g.jsonl --press offers")
 
 

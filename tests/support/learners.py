@@ -13,7 +13,11 @@ from diplomacy_learners import anchored, baselines, exploit, league, press
 
 # What a stopped run is to have under way.
 RICH = tomllib.loads(read_text(__file__, "learners.toml"))
-TEAM = {"teams": "ENGLAND+ITALY", "reward": "team:sum_of_squares=1,power:center_delta=0.2..0"}
+TEAM = {
+    "teams": "ENGLAND+ITALY",
+    "learner_seats": 1,
+    "reward": "team:sum_of_squares=1,power:center_delta=0.2..0",
+}
 
 
 class Learner(NamedTuple):

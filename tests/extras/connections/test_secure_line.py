@@ -78,4 +78,3 @@ def test_files_that_hold_no_certificates(tmp_path, capsys, content, words):
         file.write_bytes(content)
     where = ["connect", "diplomacy", "localhost:1", "--list", "--ca", str(file)]
     assert words in refusal(*where, "--ssl", capsys=capsys)
-    assert "--ca has no effect" in refusal(*where, capsys=capsys)
