@@ -103,8 +103,8 @@ class GameRules(_Options):
             options["map"] = game.map.with_teams(teams, team_victory)
         rules = replace(game, **options) if options else game
         usual = {field.name: field.default for field in fields(cls)}
-        made = {name for name, value in options.items() if value != usual[name]}
-        refuse_without_effect(rules, made | (changed(rules) - {"map"}))
+        changes = {name for name, value in options.items() if value != usual[name]}
+        refuse_without_effect(rules, changes | (changed(rules) - {"map"}))
         return rules
 
     @property
