@@ -37,7 +37,11 @@ def exploiting(argv: list[str]) -> int:
 
 
 BASELINES, PRESS = partial(main, script=baselines), partial(main, script=press)
-ALONE = {"opponent_temperature": 1.0, "learner_seats": 1, "pool_bots": []}
+ALONE = {
+    "opponent_temperature": 1.0,
+    "learner_seats": baselines.Args.learner_seats,
+    "pool_bots": [],
+}
 LEARNERS = {
     "independent": Learner(BASELINES, RICH | {"scheme": "independent"}),
     "central": Learner(BASELINES, RICH | {"scheme": "central", "capture_games": 1}),
