@@ -15,7 +15,7 @@ from diplomacy_learners import anchored, baselines, exploit, league, press
 RICH = tomllib.loads(read_text(__file__, "learners.toml"))
 TEAM = {
     "teams": "ENGLAND+ITALY",
-    "learner_seats": 1,
+    "learner_seats": baselines.Args.learner_seats,
     "reward": "team:sum_of_squares=1,power:center_delta=0.2..0",
 }
 
