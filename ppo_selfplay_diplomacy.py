@@ -66,8 +66,8 @@ class Args:
 
     # To begin with
     map: str = "small"  # small, three, standard, or the path of a map file of your own
-    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 1_000_000  # longer was no better
-    """learner decisions in all; one decision is all orders of one power in one phase"""
+    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 1_200_000
+    """learner decisions in all, a decision being all orders of one power in one phase"""
     seed: Annotated[int, Meta(ge=0, le=2**62)] = 1  # seed of all random numbers
     processes: Annotated[int, Meta(ge=1, le=1024)] = 2  # that train together, one per core
     resume: str | None = None  # run to continue; only --total-timesteps, --track, --cuda may change
@@ -89,9 +89,10 @@ class Args:
     """seats of a game that the learner plays and learns from, on average; 1.8: one or two"""
     weak_seats: Share = 0.0  # all powers equally often
     """weight of a power when the learner's seats are sampled: 1 - weak_seats * its win rate"""
-    opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 3.0  # so that ENGLAND can win
+    opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 1.0  # copies play as they are
     """highest temperature of opponents; each seat has its own, log-uniform from 1 to this"""
-    random_start_prob: Share = 0.0  # probability of 1 to 8 phases of random orders at the start
+    random_start_prob: Share = 0.5  # so that ENGLAND, too, begins from positions that it can win
+    """probability with which a power begins a game with 1 to 8 phases of random orders"""
     cross_support: bool = True  # allow supports and convoys of other powers' units
 
     # Opponents
@@ -108,9 +109,9 @@ class Args:
     anneal: bool = True  # anneal the learning rate and the weight of the entropy linearly to 0
     num_steps: Annotated[int, Meta(ge=2, le=10**6)] = 16  # decisions of a learner seat per update
     gamma: Share = 0.99  # discount per decision
-    gae_lambda: Share = 0.8  # lambda of generalized advantage estimation
+    gae_lambda: Share = 0.95  # lambda of generalized advantage estimation
     num_minibatches: Size = 8  # minibatches of one epoch
-    update_epochs: Size = 2  # epochs of one update
+    update_epochs: Size = 3  # epochs of one update
     clip_coef: Weight = 0.2  # clipping range of the policy ratio
     ent_coef: Weight = 0.3  # what loses anyway is played, too, so the winner learns to answer it
     """weight of the normalized entropy (1: all legal orders equally likely)"""

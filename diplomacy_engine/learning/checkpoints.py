@@ -1,4 +1,4 @@
-"""Checkpoints. Only tensors and plain values are read (`weights_only`), so no file runs code."""
+"""Checkpoints. A policy is read as tensors and plain values (`weights_only`): no code runs."""
 
 import io
 import os

@@ -35,6 +35,7 @@ def make_args(**changes) -> Args:
         "year_limit": "draw",
         "weak_seats": 0.0,
         "opponent_temperature": 1.0,
+        "random_start_prob": 0.0,
         "average_exponent": 0.0,
         "pool_sampling": "latest",
         "pool_bots": (),
