@@ -12,6 +12,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -114,7 +115,8 @@ def sample_positions(game_map: Map, max_years: int, seed: int) -> VectorGame:
         games.step(orders_of(games, bot))
     state = GameState(*(np.concatenate(parts) for parts in zip(*samples)))
     positions = VectorGame(game_map, len(state.phase), seed, max_years, threads=1)
-    positions.restore(state._asdict() | {"row_seed": positions.row_seed})
+    for array, sampled in zip(positions.state, state):
+        array[:] = sampled
     return positions
 
 
@@ -213,25 +215,30 @@ def time_stages(games: VectorGame, positions: VectorGame, seconds: float, seed: 
     return {"stage_microseconds": stages, "bot_microseconds": bots}
 
 
+def _restore(games: VectorGame, start: VectorGame) -> None:
+    rows = np.arange(games.num_games)
+    games.copy_from(start, rows, rows, keep_seeds=True)
+
+
 def _time_step(games: VectorGame, seconds: float) -> float:
-    orders, start = orders_of(games, RandomBot()), games.snapshot()
+    orders, start = orders_of(games, RandomBot()), copy(games)
     taken = median_microseconds(
-        lambda: games.step(orders), games.num_games, seconds, lambda: games.restore(start)
+        lambda: games.step(orders), games.num_games, seconds, lambda: _restore(games, start)
     )
-    games.restore(start)
+    _restore(games, start)
     return taken
 
 
 def _time_movement(games: VectorGame, seconds: float) -> dict[str, float]:
-    orders, start = orders_of(games, RandomBot()), games.snapshot()
+    orders, start = orders_of(games, RandomBot()), copy(games)
     scratch = movement_scratch(games.board)
     adjudication = median_microseconds(
         lambda: adjudicate_rows(games.board, games.table, games.state, orders, scratch),
         games.num_games,
         seconds,
-        lambda: games.restore(start),
+        lambda: _restore(games, start),
     )
-    games.restore(start)
+    _restore(games, start)
     return {
         "legal_orders": median_microseconds(games.decisions, games.num_games, seconds),
         "adjudication": adjudication,

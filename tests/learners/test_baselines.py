@@ -202,7 +202,9 @@ def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
 
 
 def test_the_learner_s_movement_decisions_alone_have_another_value():
-    run = make_run(num_envs=12, num_steps=200, scheme="counterfactual", alternatives=3)
+    run = make_run(
+        num_envs=12, num_steps=200, learner_seats=1, scheme="counterfactual", alternatives=3
+    )
     mean = 7.5
     run.counterfactual.expected = lambda games, decisions, orders: np.full(decisions.count, mean)
     phases = set()

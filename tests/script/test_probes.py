@@ -169,7 +169,7 @@ def test_an_attribute_that_training_changes_is_found_when_it_saves(
 ):
     """It is no weight and no buffer, so a checkpoint would play another policy."""
     value = "value = self.critic(codes.view).squeeze(-1)"
-    updated = "    check_learned(run, losses, before, ranks)\n"
+    updated = "    checks.check_learned(run, losses, before, ranks)\n"
     edits = [
         (value, f"{value} * getattr(self, 'scale', 1.0)"),
         (updated, f"{updated}    {attribute} = 0.5\n"),
