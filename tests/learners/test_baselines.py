@@ -41,6 +41,8 @@ SMALL = {
     "reward": "score",
     "weak_seats": 0.0,
     "opponent_temperature": 1.0,
+    "random_start_prob": 0.0,
+    "learner_seats": 1,
     "average_exponent": 0.0,
 }
 

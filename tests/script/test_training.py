@@ -138,7 +138,7 @@ def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch)
     monkeypatch.setattr(ppo.Run, "__init__", make)
     monkeypatch.setattr(ppo.OpponentPool, "freeze", freeze)
     monkeypatch.setattr(evaluations, "evaluate_player", evaluate)
-    saved = load(train(tmp_path / "runs", average_exponent=1.0, learner_seats=1, **FEW))
+    saved = load(train(tmp_path / "runs", average_exponent=1.0, **FEW))
     run, first, *rest = used
     assert first is run.agent and len(rest) > 3 and all(agent is run.average for agent in rest)
     average, learner = dict(run.average.state_dict()), dict(run.agent.state_dict())
@@ -172,7 +172,7 @@ def test_learning_beats_random(tmp_path):
 def test_a_map_of_ones_own(size, tmp_path, capsys):
     """With more orders than an int16 can count; the checkpoint goes on without the map's file."""
     path = write_coastal_map(tmp_path / "coastal.toml", *size)
-    settings = {"map": path, "num_envs": 4, "max_years": 2, "hidden": 8, "learner_seats": 1}
+    settings = {"map": path, "num_envs": 4, "max_years": 2, "hidden": 8}
     run = train(tmp_path / "runs", total_timesteps=100, eval_bots=["dumbbot"], **settings)
     saved = load(run)
     assert run.name.startswith("coastal__") and "eval/dumbbot/win" in metrics(run)[-1]
@@ -258,7 +258,7 @@ def test_a_bot_that_fails_loses_nothing(owner, where, tmp_path, monkeypatch, cap
     and the bot sees there what came before."""
     for module in (engine, evaluations):
         monkeypatch.setattr(module, "load_player", Looking)
-    changes = {"pool_bots": ["hold"], "pool_bot_prob": 0.5, "capture_games": 1, "learner_seats": 1}
+    changes = {"pool_bots": ["hold"], "pool_bot_prob": 0.5, "capture_games": 1}
     whole = train(tmp_path / "whole", **changes)
     calls, original = itertools.count(1), getattr(owner, where)
 

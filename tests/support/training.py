@@ -78,7 +78,8 @@ def command(script: ModuleType, argv: list[str]) -> int:
 
 def write_config(path: Path, **changes) -> str:
     """Write a settings file of a tiny run; return its path."""
-    settings = TINY | changes
+    seats = {} if "teams" in changes else {"learner_seats": 1}  # with teams it has no effect
+    settings = seats | TINY | changes
     path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items()))
     return str(path)
 
