@@ -20,7 +20,6 @@ Letters in shapes, here and in diplomacy_engine (constants.py):
     T  decisions that fill a stream        B  transitions of a minibatch
 """
 
-import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +35,7 @@ import diplomacy_engine as engine  # maps, players, rewards, reports
 from diplomacy_engine import BoardViews, Decisions, Map, StepResult, VectorGame
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import (
-    checks,  # of an update
+    checks,  # of settings and updates
     evaluations,  # against bots
     frozen,  # copies that never learn
     ops,  # operations of networks
@@ -546,12 +545,19 @@ class Run:
         self.rng = np.random.default_rng(local.seed)  # of seats, opponents and minibatches
 
         threads = ranks.game_threads(setup.device)
-        rules = args.max_years, threads, False, bool(args.pool_bots)  # bots may look at the past
-        self.games = VectorGame(game_map, local.num_envs, local.seed, *rules)
+        self.games = VectorGame(
+            game_map,
+            local.num_envs,
+            local.seed,
+            args.max_years,
+            threads,
+            auto_reset=False,
+            keep_history=bool(args.pool_bots),  # bots may look at the past
+        )
         self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map)
-        num_streams = local.num_envs * math.ceil(args.learner_seats)
+        num_streams = local.num_envs * checks.most_seats(args)
         self.buffer = Buffer(args.num_steps, num_streams)
         self.episodes = statistics.Episodes(num_streams, self.reward.parts)
         self.results = statistics.Results(game_map)
@@ -587,7 +593,7 @@ class Run:
         """
         args, rng, seats, team = self.args, self.rng, self.seats, self.game_map.teams.of_power
         seats.member[rows] = np.where(learns, LEARNER, members)
-        stream = rows[:, None] * math.ceil(args.learner_seats) + seat_rank
+        stream = rows[:, None] * checks.most_seats(args) + seat_rank
         seats.stream[rows] = np.where(learns, stream, NONE)
         if args.opponent_temperature != 1:  # opponents that err give the learner games to win
             exponents = rng.random((len(rows), team.max() + 1))[:, team]  # one a team

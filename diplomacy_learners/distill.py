@@ -250,7 +250,15 @@ def run(args: Args) -> int:
         lessons = []
         for part, years in enumerate(args.max_years):
             count = -(-args.games // len(args.max_years))
-            games = VectorGame(game_map, count, seed + part, years, args.threads, False, True)
+            games = VectorGame(
+                game_map,
+                count,
+                seed + part,
+                years,
+                args.threads,
+                auto_reset=False,
+                keep_history=True,
+            )
             lessons.append(play(args, player, policy, games, others, rng))
         lesson = Lesson.join(lessons)
         decisions += round(float(lesson.share.sum()))

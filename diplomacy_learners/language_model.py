@@ -253,7 +253,9 @@ def play_groups(
     """Play the groups of a step; return samples, metrics, and replies and games to save."""
     seed, seed_of_positions = seeds_of(args, step)[:2]
     rows = args.groups * (1 + args.copies)
-    games = VectorGame(game_map, rows, seed, None, args.threads, False, keep_history=True)
+    games = VectorGame(
+        game_map, rows, seed, threads=args.threads, auto_reset=False, keep_history=True
+    )
     random_beginnings(games, args.warm_up, seed_of_positions, args.opening_share)
     players = [player, *opponents.players]
     mine = learning_powers(args, game_map, step)

@@ -102,9 +102,7 @@ class DealFlags:
 class PlayerFlags:
     greedy: Annotated[bool, _LIKELIEST] = False
     """policies play their likeliest orders instead of sampling"""
-    assume: Annotated[str | None, OnlyIf("no player is written fast:...", _any("SearchSpec"))] = (
-        None
-    )
+    assume: Annotated[str | None, _ASSUME] = None
     """model of the other players, for players that search: self (default), a player, pool:FOLDER (a
     run's checkpoints), or infer:self,dumbbot,... to infer it from their orders"""
     script: Annotated[str | None, _SCRIPT] = None

@@ -43,7 +43,9 @@ class Host:
             raise UserError("a game comes twice")
         games = self.games
         if (games.map, games.max_years) != (game_map, max_years) or games.num_games < count:
-            self.games = VectorGame(game_map, count, 0, max_years, 1, False, keep_history=True)
+            self.games = VectorGame(
+                game_map, count, 0, max_years, threads=1, auto_reset=False, keep_history=True
+            )
         return self.games
 
     def load(self, load: Callable, *loaded: object, rows: np.ndarray, new: np.ndarray) -> Any:

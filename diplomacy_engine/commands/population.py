@@ -231,7 +231,9 @@ def run_add(arguments: Add) -> int:
     threads = arguments.threads or usable_cores()
     members = load_members(population, threads=threads)
     weights = [{n: w.astype(np.float16).astype(np.float32) for n, w in policy.weights.items()}]
-    (player,) = populations.population_players(population, [new], weights, False, threads)
+    (player,) = populations.population_players(
+        population, [new], weights, greedy=False, threads=threads
+    )
     games = arguments.games or rank_games(game_map.name)
     announce_compilation()
     with showing_progress(games) as progress:

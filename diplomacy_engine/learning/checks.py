@@ -30,6 +30,11 @@ PROCESS_BYTES = 180 * 2**20  # of its own that a process has once PyTorch is loa
 RunSettings = Any  # a learner's: a dataclass with the names of the script's `Args`, perhaps more
 
 
+def most_seats(args: RunSettings) -> int:
+    """Return how many seats of one game the learner has at most; `learner_seats` is a mean."""
+    return math.ceil(args.learner_seats)
+
+
 def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = False) -> None:
     """Raise UserError for settings that contradict each other, the map, or existing files."""
     reward = make_reward_mix(args.reward, game_map)
@@ -45,7 +50,7 @@ def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = F
     voices = [name for name in args.eval_bots if _talks(name)]
     unbound = [name for name in voices if parse_player(name).kind in UNBOUND]
     inferring = [name for name in args.pool_bots if "infer:" in name]
-    most = args.num_envs * args.learner_seats * args.num_steps  # decisions of an update
+    most = args.num_envs * most_seats(args) * args.num_steps  # decisions of an update
     problems = {
         f"--learner-seats {args.learner_seats:g}: a game has {len(game_map.powers)} powers": (
             args.learner_seats > len(game_map.powers)
@@ -87,7 +92,7 @@ def check_memory(args: RunSettings, game_map: Map, weights: int, ranks: int = 1)
     # The agent, its gradients, Adam's two moments, the average, and the pool.
     network = 4 * weights * ranks * (5 + args.pool_size)
     games = 4 * args.num_envs * provinces * 3 * args.hidden
-    rollout = 8 * 4 * args.num_envs * args.learner_seats * args.num_steps
+    rollout = 8 * 4 * args.num_envs * most_seats(args) * args.num_steps
     processes = PROCESS_BYTES * args.processes if args.processes == ranks > 1 else 0
     needs = {"hidden": network, "num-envs": games + rollout, "processes": processes}
     if sum(needs.values()) > memory:

@@ -55,7 +55,9 @@ class MatchSettings:
 
     def new_games(self, count: int) -> VectorGame:
         """Return so many games, without auto-reset."""
-        return VectorGame(self.rules, count, 1, None, self.threads, False, keep_history=True)
+        return VectorGame(
+            self.rules, count, 1, threads=self.threads, auto_reset=False, keep_history=True
+        )
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
         """Return the seeds, uint64, of games from number `first` (counted from 0) on; a seed

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from support.self_play import learner_powers, make_run
+from support.self_play import learner_powers, make_args, make_run
 
+from diplomacy_engine import UserError, load_map
 from diplomacy_engine.constants import NONE
+from diplomacy_engine.learning.checks import check_args
 from ppo_selfplay_diplomacy import LEARNER, MAX_RANDOM_PHASES, Run
 
 
@@ -36,6 +38,12 @@ def test_the_learner_has_a_seat_more_in_a_share_of_the_games():
     assert set(seats) == {1, 2} and seats.mean() == pytest.approx(1.8, abs=0.03)
     streams = run.seats.stream[learns(run)]
     assert len(set(streams)) == seats.sum() and streams.max() < len(run.buffer.count)
+
+
+def test_the_most_decisions_of_an_update_are_of_whole_seats():
+    args = make_args(num_envs=1, learner_seats=1.8, num_steps=2, num_minibatches=4)
+    with pytest.raises(UserError, match="at most 4 decisions"):
+        check_args(args, load_map("small"))
 
 
 def test_each_seat_draws_its_own_opponent():
