@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from .._arrays import new_arrays, shaped
+from .._arrays import Bools, Int8s, Int16s, new_arrays
 from .._copies import copied_object
 from .._cores import usable_cores
 from .._jit import compiled, jit
@@ -59,14 +59,14 @@ class StepResult(NamedTuple):
     here, and has no centers.
     """
 
-    ended: shaped("E", np.int8)  # End; RUNNING where the game goes on or had ended before
-    winner: shaped("E", np.int8)  # power with a solo, or one of a team that won; NONE: nobody
-    captured: shaped("E", bool)  # whether supply centers were counted (end of a fall)
-    centers: shaped("E, P", np.int16)  # centers after the step
-    centers_before: shaped("E, P", np.int16)  # centers before the step
-    alive: shaped("E, P", bool)  # has a unit or a center after the step
-    eliminated: shaped("E, P", bool)  # lost its last unit and center in this step
-    year: shaped("E", np.int16)  # calendar year of the phase played
+    ended: Annotated[Int8s, "E"]  # End; RUNNING where the game goes on or had ended before
+    winner: Annotated[Int8s, "E"]  # power with a solo, or one of a team that won; NONE: nobody
+    captured: Annotated[Bools, "E"]  # whether supply centers were counted (end of a fall)
+    centers: Annotated[Int16s, "E, P"]  # centers after the step
+    centers_before: Annotated[Int16s, "E, P"]  # centers before the step
+    alive: Annotated[Bools, "E, P"]  # has a unit or a center after the step
+    eliminated: Annotated[Bools, "E, P"]  # lost its last unit and center in this step
+    year: Annotated[Int16s, "E"]  # calendar year of the phase played
 
     __repr__ = array_shapes
 

@@ -8,11 +8,11 @@ has the rules of each clause. A set is W words of 64 bits, province v being bit 
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from .._arrays import new_arrays, shaped
+from .._arrays import Bools, Int32s, Uint64s, new_arrays
 from ..constants import CONVOY, MOVE, MOVE_VIA, NONE, SUPPORT_MOVE
 from ..errors import UserError
 from ..rules.map import Board, Map
@@ -117,12 +117,12 @@ def join_offers(parts: Sequence[Offers]) -> Offers:
 class Deals(NamedTuple):
     """The clauses of the confirmed deals of E games in this phase."""
 
-    promised: shaped("E, V", np.int32, NONE)  # the order promised for the unit there, or NONE
-    promised_to: shaped("E, V", np.uint64)  # bits of the powers it was promised to
-    closed: shaped("E, P, P, W", np.uint64)  # provinces a power keeps out of by deals with another
-    vacate: shaped("E, P, P, W", np.uint64)  # provinces its units leave by deals with another
-    peace: shaped("E, P, P", bool)  # symmetric
-    dealt: shaped("E, P, P", bool)  # whether the two have any deal; symmetric
+    promised: Annotated[Int32s, "E, V", NONE]  # the order promised for the unit there, or NONE
+    promised_to: Annotated[Uint64s, "E, V"]  # bits of the powers it was promised to
+    closed: Annotated[Uint64s, "E, P, P, W"]  # provinces a power keeps out of by deals with another
+    vacate: Annotated[Uint64s, "E, P, P, W"]  # provinces its units leave by deals with another
+    peace: Annotated[Bools, "E, P, P"]  # symmetric
+    dealt: Annotated[Bools, "E, P, P"]  # whether the two have any deal; symmetric
 
 
 def empty_deals(board: Board, games: int) -> Deals:

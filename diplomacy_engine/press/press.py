@@ -3,11 +3,11 @@ themselves do not depend on it; the deals of a phase end when the games move on.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import new_arrays, shaped
+from .._arrays import Int32s, Int64s, new_arrays
 from .._copies import copied_object
 from ..constants import CONVOY, NONE, RUNNING, Phase
 from ..games.decisions import Decisions, empty_decisions, filled, join_decisions
@@ -49,15 +49,15 @@ def phase_number(year: np.ndarray, phase: np.ndarray) -> np.ndarray:
 class Tally(NamedTuple):
     """Counts of the talk in every game since it began; each wish of peace counts as an offer."""
 
-    offered: shaped("E", np.int64)
-    agreed: shaped("E", np.int64)  # deals; a peace of two wishes is one
-    refused: shaped("E, results", np.int64)  # by OfferResult: declined, or accepted without effect
-    phases: shaped("E", np.int64)  # movement phases
-    with_deals: shaped("E", np.int64)  # those of them with at least one deal
-    broken: shaped("E, P, P", np.int64)  # orders of one power against deals with another
-    broken_year: shaped("E, P, P", np.int32, NONE)  # year of the last such order, or NONE
-    words: shaped("E, P", np.int64)  # words given: a deal has one of each side
-    words_kept: shaped("E, P", np.int64)  # those of them that no order of the phase broke
+    offered: Annotated[Int64s, "E"]
+    agreed: Annotated[Int64s, "E"]  # deals; a peace of two wishes is one
+    refused: Annotated[Int64s, "E, results"]  # by OfferResult: declined, or accepted without effect
+    phases: Annotated[Int64s, "E"]  # movement phases
+    with_deals: Annotated[Int64s, "E"]  # those of them with at least one deal
+    broken: Annotated[Int64s, "E, P, P"]  # orders of one power against deals with another
+    broken_year: Annotated[Int32s, "E, P, P", NONE]  # year of the last such order, or NONE
+    words: Annotated[Int64s, "E, P"]  # words given: a deal has one of each side
+    words_kept: Annotated[Int64s, "E, P"]  # those of them that no order of the phase broke
 
 
 class PressView(NamedTuple):

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import new_arrays, shaped
+from .._arrays import Bools, Float32s, Int8s, Int16s, Int32s, new_arrays
 from ..constants import NONE
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
@@ -59,12 +59,12 @@ class TalkViews(NamedTuple):
     scalars: np.ndarray
     row: np.ndarray
     power: np.ndarray
-    wish: shaped("D, P", np.int8, NONE)  # peace with each power: 1 wished, 0 not, NONE not asked
-    talk_logprob: shaped("D", np.float32)  # log-probability with which all this was drawn
-    peace: shaped("D, P", bool)  # with whom it was made
+    wish: Annotated[Int8s, "D, P", NONE]  # peace with each power: 1 wished, 0 not, NONE not asked
+    talk_logprob: Annotated[Float32s, "D"]  # log-probability with which all this was drawn
+    peace: Annotated[Bools, "D, P"]  # with whom it was made
     # years since each power last broke a deal with it, or NONE
-    breaches: shaped("D, P", np.int32, NONE)
-    keeps: shaped("D", np.int8, NONE)  # 1 it keeps its deals, 0 it need not, NONE it was not asked
+    breaches: Annotated[Int32s, "D, P", NONE]
+    keeps: Annotated[Int8s, "D", NONE]  # 1 it keeps its deals, 0 it need not, NONE it was not asked
 
     of, take, part, join = _of, _take, _part, staticmethod(_join)
 
@@ -77,17 +77,17 @@ class OfferViews(NamedTuple):
     scalars: np.ndarray
     row: np.ndarray
     power: np.ndarray
-    able: shaped("D, P, SLOTS", bool)  # what it could offer each power
-    places: shaped("D, P, SLOTS, PLACES", np.int16, NONE)  # provinces that this is about
-    choice: shaped("D", np.int16, NONE)  # what it offered: power * SLOTS + slot, or NONE
-    heard: shaped("D, P", np.int8, NONE)  # template of what each power offered it, or NONE
-    heard_places: shaped("D, P, PLACES", np.int16, NONE)  # provinces that this is about
-    answer: shaped("D, P", np.int8, NONE)  # 1 it agreed, 0 not, NONE nothing to answer
-    talk_logprob: shaped("D", np.float32)  # log-probability with which all this was drawn
-    peace: shaped("D, P", bool)  # with whom it was made
-    dealt: shaped("D, P", bool)  # with whom there is any deal
-    breaches: shaped("D, P", np.int32, NONE)  # these two as in TalkViews
-    keeps: shaped("D", np.int8, NONE)
+    able: Annotated[Bools, "D, P, SLOTS"]  # what it could offer each power
+    places: Annotated[Int16s, "D, P, SLOTS, PLACES", NONE]  # provinces that this is about
+    choice: Annotated[Int16s, "D", NONE]  # what it offered: power * SLOTS + slot, or NONE
+    heard: Annotated[Int8s, "D, P", NONE]  # template of what each power offered it, or NONE
+    heard_places: Annotated[Int16s, "D, P, PLACES", NONE]  # provinces that this is about
+    answer: Annotated[Int8s, "D, P", NONE]  # 1 it agreed, 0 not, NONE nothing to answer
+    talk_logprob: Annotated[Float32s, "D"]  # log-probability with which all this was drawn
+    peace: Annotated[Bools, "D, P"]  # with whom it was made
+    dealt: Annotated[Bools, "D, P"]  # with whom there is any deal
+    breaches: Annotated[Int32s, "D, P", NONE]  # these two as in TalkViews
+    keeps: Annotated[Int8s, "D", NONE]
 
     of, take, part, join = _of, _take, _part, staticmethod(_join)
 

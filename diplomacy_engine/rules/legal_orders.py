@@ -5,11 +5,11 @@ convoyed only over fleets that are there, a fleet convoys only on a route that n
 that every route needs does not support the move it must convoy.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from .._arrays import new_arrays, shaped
+from .._arrays import Int32s, Uint32s, Uint64s, new_arrays
 from .._jit import jit, jit_merged
 from ..constants import ARMY, FLEET, NONE
 from .map import Board
@@ -44,26 +44,26 @@ class LegalScratch(NamedTuple):
     shore: np.ndarray  # (V,) uint64, seas next to it
     convoy: np.ndarray  # (seas, coasts * coasts) int32, OrderTable.convoy
     # The units of the game in province order, and their nodes and powers
-    unit_province: shaped("V + 1", np.uint32)
-    unit_power: shaped("V + 1", np.uint32)
-    unit_node: shaped("V + 1", np.uint32)
-    by_power: shaped("V + 1", np.uint32)  # the units again, by power and then province
-    power_last: shaped("P + 2", np.uint32)  # end of a power's units in by_power
-    standing: shaped("V", np.uint32)  # rank of the unit in a province; 0 without one
+    unit_province: Annotated[Uint32s, "V + 1"]
+    unit_power: Annotated[Uint32s, "V + 1"]
+    unit_node: Annotated[Uint32s, "V + 1"]
+    by_power: Annotated[Uint32s, "V + 1"]  # the units again, by power and then province
+    power_last: Annotated[Uint32s, "P + 2"]  # end of a power's units in by_power
+    standing: Annotated[Uint32s, "V"]  # rank of the unit in a province; 0 without one
     # Moves into each province that units on the board can make by themselves
-    land_count: shaped("V", np.uint32)
-    land_arc: shaped("V, land", np.int32)  # from the first into it, by the mover's province
-    land_own: shaped("V + 1, supports", np.uint32)  # where a unit's own stand in that row
+    land_count: Annotated[Uint32s, "V"]
+    land_arc: Annotated[Int32s, "V, land"]  # from the first into it, by the mover's province
+    land_own: Annotated[Uint32s, "V + 1, supports"]  # where a unit's own stand in that row
     # Moves that armies can make only over fleets
-    over_count: shaped("V", np.uint32)
-    over_arc: shaped("V, over", np.int32)
-    over_from: shaped("V, over", np.uint32)  # province of the army
-    over_needs: shaped("V, over", np.uint64)  # seas without which that move is impossible
+    over_count: Annotated[Uint32s, "V"]
+    over_arc: Annotated[Int32s, "V, over"]
+    over_from: Annotated[Uint32s, "V, over"]  # province of the army
+    over_needs: Annotated[Uint64s, "V, over"]  # seas without which that move is impossible
     # Convoyable moves, by army
-    pair_first: shaped("V + 2", np.uint32)  # where each unit's begin
-    pair_to: shaped("pairs", np.uint32)  # destination
-    pair_cell: shaped("pairs", np.uint32)  # column of convoy
-    pair_seas: shaped("pairs", np.uint64)  # fleets that lie on some route
+    pair_first: Annotated[Uint32s, "V + 2"]  # where each unit's begin
+    pair_to: Annotated[Uint32s, "pairs"]  # destination
+    pair_cell: Annotated[Uint32s, "pairs"]  # column of convoy
+    pair_seas: Annotated[Uint64s, "pairs"]  # fleets that lie on some route
 
 
 def legal_scratch(board: Board, table: OrderTable) -> LegalScratch:

@@ -1,11 +1,11 @@
 """The state of E games as arrays, and the kernels that set it up and read simple facts from it."""
 
 from enum import IntEnum, unique
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from .._arrays import new_arrays, shaped
+from .._arrays import Bools, Int8s, Int16s, Int32s, Uint8s, Uint32s, Uint64s, new_arrays
 from .._jit import jit
 from ..constants import NONE, End, Phase
 from .map import Board
@@ -21,25 +21,25 @@ class GameState(NamedTuple):
     stood in before it.
     """
 
-    unit_power: shaped("E, V", np.int8)  # power of the standing unit (P: neutral) or NONE
-    unit_kind: shaped("E, V", np.int8)  # UnitKind or NONE
-    unit_location: shaped("E, V", np.int16)  # its location (coast included) or NONE
-    dislodged_power: shaped("E, V", np.int8)  # power of the dislodged unit or NONE
-    dislodged_kind: shaped("E, V", np.int8)
-    dislodged_location: shaped("E, V", np.int16)
-    retreat_options: shaped("E, V", np.uint32)  # bit i: may retreat to its i-th neighbor
-    center_owner: shaped("E, C", np.int8)  # power or NONE
-    last_order: shaped("E, V", np.int32)  # order number or NONE
-    last_power: shaped("E, V", np.int8)  # power whose unit it was (P: neutral) or NONE
-    last_result: shaped("E, V", np.uint8)  # result bits of constants.py
-    phase: shaped("E", np.int8)  # Phase
-    year: shaped("E", np.int16)  # calendar year
-    end: shaped("E", np.int8)  # End
-    winner: shaped("E", np.int8)  # power that won a solo, the largest of a team that won, or NONE
-    turn: shaped("E", np.int32)  # env steps since the reset
-    seed: shaped("E", np.uint64)  # of this game; with `turn` and a power it seeds every draw
-    votes: shaped("E, P", bool)  # who votes for a draw in this phase; the step takes them back
-    conceded: shaped("E, P", bool)  # who has given up, and so has no orders and is not alive
+    unit_power: Annotated[Int8s, "E, V"]  # power of the standing unit (P: neutral) or NONE
+    unit_kind: Annotated[Int8s, "E, V"]  # UnitKind or NONE
+    unit_location: Annotated[Int16s, "E, V"]  # its location (coast included) or NONE
+    dislodged_power: Annotated[Int8s, "E, V"]  # power of the dislodged unit or NONE
+    dislodged_kind: Annotated[Int8s, "E, V"]
+    dislodged_location: Annotated[Int16s, "E, V"]
+    retreat_options: Annotated[Uint32s, "E, V"]  # bit i: may retreat to its i-th neighbor
+    center_owner: Annotated[Int8s, "E, C"]  # power or NONE
+    last_order: Annotated[Int32s, "E, V"]  # order number or NONE
+    last_power: Annotated[Int8s, "E, V"]  # power whose unit it was (P: neutral) or NONE
+    last_result: Annotated[Uint8s, "E, V"]  # result bits of constants.py
+    phase: Annotated[Int8s, "E"]  # Phase
+    year: Annotated[Int16s, "E"]  # calendar year
+    end: Annotated[Int8s, "E"]  # End
+    winner: Annotated[Int8s, "E"]  # power that won a solo, the largest of a team that won, or NONE
+    turn: Annotated[Int32s, "E"]  # env steps since the reset
+    seed: Annotated[Uint64s, "E"]  # of this game; with `turn` and a power it seeds every draw
+    votes: Annotated[Bools, "E, P"]  # who votes for a draw in this phase; the step takes them back
+    conceded: Annotated[Bools, "E, P"]  # who has given up, and so has no orders and is not alive
 
 
 def allocate_state(board: Board, num_games: int) -> GameState:

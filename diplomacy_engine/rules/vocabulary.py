@@ -39,11 +39,11 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from .._arrays import new_arrays, shaped
+from .._arrays import Int8s, Int16s, Int32s, new_arrays
 from ..constants import NONE, OrderKind, UnitKind
 from .convoy_routes import convoy_routes
 from .map import Map, MapError
@@ -69,35 +69,35 @@ class OrderTable(NamedTuple):
     other_location: np.ndarray  # int16, location of the supported or convoyed unit; else NONE
     province_first: np.ndarray  # (V + 1,) int32, where each province's orders begin
     # Numbers of orders; NONE where there is no such order
-    hold: shaped("2, L", np.int32, NONE)
-    first_move: shaped("2, L", np.int32, NONE)  # then one per neighbor in the board's order
-    via: shaped("V, V", np.int32, NONE)  # army from, to
+    hold: Annotated[Int32s, "2, L", NONE]
+    first_move: Annotated[Int32s, "2, L", NONE]  # then one per neighbor in the board's order
+    via: Annotated[Int32s, "V, V", NONE]  # army from, to
     # provinces (k, l) can support into, sorted
-    support_province: shaped("2, L, most", np.int16, NONE)
-    support_count: shaped("2, L", np.int16)
+    support_province: Annotated[Int16s, "2, L, most", NONE]
+    support_count: Annotated[Int16s, "2, L"]
     # position of a province in support_province, or NONE
-    support_index: shaped("2, L, V", np.int8, NONE)
+    support_index: Annotated[Int8s, "2, L, V", NONE]
     # then + node_rank of the supported unit
-    first_support_hold: shaped("2, L, most", np.int32, NONE)
-    node_rank: shaped("2, L", np.int8, NONE)  # position of (k, l) among those of its province
+    first_support_hold: Annotated[Int32s, "2, L, most", NONE]
+    node_rank: Annotated[Int8s, "2, L", NONE]  # position of (k, l) among those of its province
     # then + arc - arc_first - arcs skipped
-    first_support_move: shaped("2, L, most", np.int32, NONE)
-    own_arcs: shaped("2, L, most", np.int16)  # arcs from (k, l)'s own province, which are skipped
-    move_arc: shaped("2, L, neighbors", np.int32, NONE)  # arc of each move
-    army_arc: shaped("V, V", np.int32, NONE)  # arc of an army's move by land or convoy
+    first_support_move: Annotated[Int32s, "2, L, most", NONE]
+    own_arcs: Annotated[Int16s, "2, L, most"]  # arcs from (k, l)'s own province, which are skipped
+    move_arc: Annotated[Int32s, "2, L, neighbors", NONE]  # arc of each move
+    army_arc: Annotated[Int32s, "V, V", NONE]  # arc of an army's move by land or convoy
     arc_first: np.ndarray  # (V,) int32, first arc into a province
     # Seas here are all provinces where fleets convoy, be they coasts.
-    sea_index: shaped("V", np.int16, NONE)  # position among the seas that can convoy, or NONE
+    sea_index: Annotated[Int16s, "V", NONE]  # position among the seas that can convoy, or NONE
     # position among the provinces armies embark in, or NONE
-    coast_index: shaped("V", np.int16, NONE)
-    convoy: shaped("seas, coasts, coasts", np.int32, NONE)  # fleet, army from, army to
+    coast_index: Annotated[Int16s, "V", NONE]
+    convoy: Annotated[Int32s, "seas, coasts, coasts", NONE]  # fleet, army from, army to
     # Sets of seas over which an army can be convoyed and of which none can be left out, by origin
     route_first: np.ndarray  # (V + 1,) int32, where each origin's routes begin
     route_goal: np.ndarray  # (routes,) int16, province; ascending within an origin
     route_seas: np.ndarray  # (routes,) uint64, bits of sea_index
-    first_retreat: shaped("2, L", np.int32, NONE)  # then one per neighbor
-    disband: shaped("2, L", np.int32, NONE)
-    build: shaped("2, L", np.int32, NONE)  # for home centers, or for every center
+    first_retreat: Annotated[Int32s, "2, L", NONE]  # then one per neighbor
+    disband: Annotated[Int32s, "2, L", NONE]
+    build: Annotated[Int32s, "2, L", NONE]  # for home centers, or for every center
     waive: int
 
 

@@ -30,11 +30,11 @@ centers of their powers, live while one does, and have a solo when a power has o
 team.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from .._arrays import shaped
+from .._arrays import Bools, Int8s, Int16s
 from ..constants import AGREED, NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
 from .rewards import RewardInput, deepdip, lead, mean_ranks, reward_input, squared_shares
 
@@ -64,11 +64,11 @@ class Outcomes(NamedTuple):
     centers.
     """
 
-    ended: shaped("E", np.int8)  # End
-    winner: shaped("E", np.int8)  # power that won a solo, or NONE; of a TEAM's, one of its powers
-    centers: shaped("E, P", np.int16)
-    alive: shaped("E, P", bool)  # has a unit or a center
-    years: shaped("E", np.int16)  # game years played
+    ended: Annotated[Int8s, "E"]  # End
+    winner: Annotated[Int8s, "E"]  # power that won a solo, or NONE; of a TEAM's, one of its powers
+    centers: Annotated[Int16s, "E, P"]
+    alive: Annotated[Bools, "E, P"]  # has a unit or a center
+    years: Annotated[Int16s, "E"]  # game years played
 
     def of_teams(self, team: np.ndarray) -> "Outcomes":
         """The same with a column for each team instead of each power; `team` is (P,), from 0 on."""

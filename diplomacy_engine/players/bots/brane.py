@@ -12,11 +12,11 @@ In fall all centers that the power keeps or takes count, in spring also those th
 in fall; own ones count then only if somebody else stands there.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..._arrays import new_arrays, shaped
+from ..._arrays import Int8s, Int16s, Int32s, Int64s, new_arrays
 from ..._jit import jit
 from ...constants import FALL_MOVEMENT, NONE
 from ...games.vector_game import VectorGame
@@ -36,24 +36,24 @@ PER_CENTER = 64  # score of a sure center; each unit bound costs 1, MAX_UNITS ne
 class PlanScratch(NamedTuple):
     """Working arrays of a thread that plans; a unit's number is its place among the power's."""
 
-    near: shaped("V, most", np.int16)  # provinces of the units, of all powers, that reach it
-    near_count: shaped("V", np.int16)
-    stamp: shaped("1", np.int64)  # grows with each count of opposition
-    counted: shaped("V", np.int64)  # stamp of the last count in which the unit there was counted
-    met: shaped("P", np.int32)  # units of each power in the present count
-    number: shaped("V", np.int8)  # number of the own unit, or NONE
-    place: shaped("units", np.int16)  # province of each own unit
-    helper: shaped("helpers", np.int8)  # own units that reach the center
-    supporters: shaped("sets", np.int32)  # supporters of plans, bits of helpers
-    center: shaped("C", np.int16)  # provinces of the centers with plans, the worthiest first
-    first: shaped("C + 1", np.int32)  # where each of them has its plans
-    main: shaped("plans", np.int8)  # unit that moves or stays
-    ordered: shaped("plans", np.int64)  # units that move or support
-    held: shaped("plans", np.int64)  # unit that stays
-    following: shaped("C + 1", np.int32)  # by depth of the search: next plan to try
-    state: shaped("C + 1, 4", np.int64)  # units ordered, held and moving, and score
-    chosen: shaped("C", np.int32)  # plan at each depth, or NONE
-    best: shaped("C", np.int32)  # the same of the best set
+    near: Annotated[Int16s, "V, most"]  # provinces of the units, of all powers, that reach it
+    near_count: Annotated[Int16s, "V"]
+    stamp: Annotated[Int64s, "1"]  # grows with each count of opposition
+    counted: Annotated[Int64s, "V"]  # stamp of the last count in which the unit there was counted
+    met: Annotated[Int32s, "P"]  # units of each power in the present count
+    number: Annotated[Int8s, "V"]  # number of the own unit, or NONE
+    place: Annotated[Int16s, "units"]  # province of each own unit
+    helper: Annotated[Int8s, "helpers"]  # own units that reach the center
+    supporters: Annotated[Int32s, "sets"]  # supporters of plans, bits of helpers
+    center: Annotated[Int16s, "C"]  # provinces of the centers with plans, the worthiest first
+    first: Annotated[Int32s, "C + 1"]  # where each of them has its plans
+    main: Annotated[Int8s, "plans"]  # unit that moves or stays
+    ordered: Annotated[Int64s, "plans"]  # units that move or support
+    held: Annotated[Int64s, "plans"]  # unit that stays
+    following: Annotated[Int32s, "C + 1"]  # by depth of the search: next plan to try
+    state: Annotated[Int64s, "C + 1, 4"]  # units ordered, held and moving, and score
+    chosen: Annotated[Int32s, "C"]  # plan at each depth, or NONE
+    best: Annotated[Int32s, "C"]  # the same of the best set
 
 
 def plan_scratch(board: Board) -> PlanScratch:

@@ -1,10 +1,10 @@
 """How DumbBot orders the units of a power in a movement phase, and how it picks from a list."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..._arrays import new_arrays, shaped
+from ..._arrays import Bools, Float64s, Int8s, Int16s, Int32s, Int64s, new_arrays
 from ..._jit import jit
 from ...constants import ARMY, FLEET, NONE
 from ...rules.map import Board
@@ -22,19 +22,19 @@ UNORDERED, HOLDING, MOVING, SUPPORTING = 0, 1, 2, 3
 class OrderScratch(NamedTuple):
     """Working arrays of a thread that orders a power's units; (V,) is by province unless said."""
 
-    queue: shaped("V", np.int16)  # provinces of the units still to order
-    key: shaped("V", np.int64)
-    status: shaped("V", np.int8)  # UNORDERED, HOLDING, MOVING or SUPPORTING
-    mover: shaped("V", np.int16, NONE)  # by destination: province of its unit, or NONE
-    mover_neighbor: shaped("V", np.int16, NONE)  # by destination: which neighbor of that unit
-    avoid: shaped("V, V", bool)  # provinces of the units that wait for this one
-    way_count: shaped("V", np.int32, NONE)  # destinations of a unit; NONE before they are listed
-    way_rank: shaped("V, most", np.float64)  # destinations, best first: value,
-    way_node: shaped("V, most", np.int16)  # node,
-    way_neighbor: shaped("V, most", np.int16)  # and which neighbor it is, NONE to stay
-    rank: shaped("longest", np.float64)  # the same of the list now picked from
-    node: shaped("longest", np.int16)
-    neighbor: shaped("longest", np.int16)
+    queue: Annotated[Int16s, "V"]  # provinces of the units still to order
+    key: Annotated[Int64s, "V"]
+    status: Annotated[Int8s, "V"]  # UNORDERED, HOLDING, MOVING or SUPPORTING
+    mover: Annotated[Int16s, "V", NONE]  # by destination: province of its unit, or NONE
+    mover_neighbor: Annotated[Int16s, "V", NONE]  # by destination: which neighbor of that unit
+    avoid: Annotated[Bools, "V, V"]  # provinces of the units that wait for this one
+    way_count: Annotated[Int32s, "V", NONE]  # destinations of a unit; NONE before they are listed
+    way_rank: Annotated[Float64s, "V, most"]  # destinations, best first: value,
+    way_node: Annotated[Int16s, "V, most"]  # node,
+    way_neighbor: Annotated[Int16s, "V, most"]  # and which neighbor it is, NONE to stay
+    rank: Annotated[Float64s, "longest"]  # the same of the list now picked from
+    node: Annotated[Int16s, "longest"]
+    neighbor: Annotated[Int16s, "longest"]
 
 
 def order_scratch(board: Board, graph: NodeGraph) -> OrderScratch:

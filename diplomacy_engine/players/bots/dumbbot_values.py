@@ -6,11 +6,11 @@ are exact up to 2^53 (true fractions with `keeps_fractions`).
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..._arrays import new_arrays, shaped
+from ..._arrays import Float64s, Int32s, new_arrays
 from ..._jit import jit
 from ...constants import (
     ARMY,
@@ -58,15 +58,15 @@ class NodeGraph(NamedTuple):
 class PowerValues(NamedTuple):
     """What the map is worth to one power in one position, and what that is computed from."""
 
-    size: shaped("P + 1", np.float64)  # of each power; last, of nobody
-    presence: shaped("P, V", np.int32)  # units of a power in or next to a province
-    base: shaped("V", np.float64)  # proximity 0
-    threat: shaped("C", np.float64)  # size of the largest power but its owner that can enter
-    defense: shaped("V", np.float64)  # the threat to own centers, elsewhere 0
-    proximity: shaped("LEVELS, nodes", np.float64)
-    strength: shaped("V", np.int32)  # own units in or next to a province
-    competition: shaped("V", np.int32)  # the most that any other power has there
-    value: shaped("nodes", np.float64)  # destination value
+    size: Annotated[Float64s, "P + 1"]  # of each power; last, of nobody
+    presence: Annotated[Int32s, "P, V"]  # units of a power in or next to a province
+    base: Annotated[Float64s, "V"]  # proximity 0
+    threat: Annotated[Float64s, "C"]  # size of the largest power but its owner that can enter
+    defense: Annotated[Float64s, "V"]  # the threat to own centers, elsewhere 0
+    proximity: Annotated[Float64s, "LEVELS, nodes"]
+    strength: Annotated[Int32s, "V"]  # own units in or next to a province
+    competition: Annotated[Int32s, "V"]  # the most that any other power has there
+    value: Annotated[Float64s, "nodes"]  # destination value
 
 
 @lru_cache(maxsize=16)

@@ -5,11 +5,11 @@ played together (Lanctot, Wittlinger, Winands and Den Teuling 2013, section 3.1)
 of movement phases: what is drawn in between follows from seeds that node and orders decide.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ..._arrays import new_arrays, shaped
+from ..._arrays import Bools, Float64s, Int8s, Int32s, Int64s, Uint64s, new_arrays
 from ..._jit import jit
 from ...constants import NONE, RUNNING
 from ...games.decisions import Decisions
@@ -36,22 +36,22 @@ class UctSettings(NamedTuple):
 class Trees(NamedTuple):
     """T trees of N nodes, the first the root; K joint orders of each of P powers."""
 
-    num_nodes: shaped("T", np.int64)  # nodes so far
-    rng: shaped("T", np.uint64)  # for the order in which orders are first tried
-    low: shaped("T, P", np.float64)  # least value that a power has seen
-    high: shaped("T, P", np.float64)  # greatest one
-    parent: shaped("T, N", np.int32)  # or NONE
-    child: shaped("T, N", np.int32)  # the first one, or NONE
-    sibling: shaped("T, N", np.int32)  # the next child of the same parent, or NONE
-    over: shaped("T, N", bool)  # whether the game has ended
-    has_orders: shaped("T, N", bool)  # whether joint orders were sampled
-    profile: shaped("T, N, P", np.int8)  # which order of each power led here
-    value: shaped("T, N, P", np.float64)
-    count: shaped("T, N, P", np.int8)  # joint orders of a power
-    visits: shaped("T, N", np.int32)  # ways that went on from here
-    tried: shaped("T, N, P, K", np.int32)
-    total: shaped("T, N, P, K", np.float64)  # sum of the values that came of it
-    orders: shaped("T, N, K, V", np.int32)  # by the province of the power's unit
+    num_nodes: Annotated[Int64s, "T"]  # nodes so far
+    rng: Annotated[Uint64s, "T"]  # for the order in which orders are first tried
+    low: Annotated[Float64s, "T, P"]  # least value that a power has seen
+    high: Annotated[Float64s, "T, P"]  # greatest one
+    parent: Annotated[Int32s, "T, N"]  # or NONE
+    child: Annotated[Int32s, "T, N"]  # the first one, or NONE
+    sibling: Annotated[Int32s, "T, N"]  # the next child of the same parent, or NONE
+    over: Annotated[Bools, "T, N"]  # whether the game has ended
+    has_orders: Annotated[Bools, "T, N"]  # whether joint orders were sampled
+    profile: Annotated[Int8s, "T, N, P"]  # which order of each power led here
+    value: Annotated[Float64s, "T, N, P"]
+    count: Annotated[Int8s, "T, N, P"]  # joint orders of a power
+    visits: Annotated[Int32s, "T, N"]  # ways that went on from here
+    tried: Annotated[Int32s, "T, N, P, K"]
+    total: Annotated[Float64s, "T, N, P, K"]  # sum of the values that came of it
+    orders: Annotated[Int32s, "T, N, K, V"]  # by the province of the power's unit
 
 
 @jit

@@ -4,11 +4,9 @@
 do, and `paradoxes.py` looks at the rest.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import numpy as np
-
-from ..._arrays import new_arrays, shaped
+from ..._arrays import Int32s, Uint8s, new_arrays
 from ..._jit import jit, jit_merged
 from ...constants import (
     BOUNCE,
@@ -31,13 +29,13 @@ from .paradoxes import TRUTH_SIZE, settle_core, turn_rings
 class MovementScratch(NamedTuple):
     """Working memory of one thread. Nothing in it outlives a call."""
 
-    facts: shaped("V, NUM_FACTS", np.int32)  # see equations.py
-    units: shaped("3, V", np.int32)  # provinces: units, movers, armies by convoy
-    undecided: shaped("V", np.int32)  # provinces of movers and supporters without an answer
-    queue: shaped("2, V", np.int32)  # see convoys.py
-    needs: shaped("2 V, 2 V", np.uint8)  # see paradoxes.py
-    lists: shaped("6, 2 V", np.int32)  # see paradoxes.py
-    truth: shaped("TRUTH_SIZE", np.uint8)  # see paradoxes.py
+    facts: Annotated[Int32s, "V, NUM_FACTS"]  # see equations.py
+    units: Annotated[Int32s, "3, V"]  # provinces: units, movers, armies by convoy
+    undecided: Annotated[Int32s, "V"]  # provinces of movers and supporters without an answer
+    queue: Annotated[Int32s, "2, V"]  # see convoys.py
+    needs: Annotated[Uint8s, "2 V, 2 V"]  # see paradoxes.py
+    lists: Annotated[Int32s, "6, 2 V"]  # see paradoxes.py
+    truth: Annotated[Uint8s, "TRUTH_SIZE"]  # see paradoxes.py
 
 
 def movement_scratch(board) -> MovementScratch:
