@@ -9,27 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from support.maps import renamed
 
-from diplomacy_engine import Map, VectorGame, load_map
+from diplomacy_engine import VectorGame, load_map, make_bot
 from diplomacy_engine.environments import parallel_env
 from diplomacy_engine.games.observation import POWER
+from diplomacy_engine.players.bots import BOTS
 from diplomacy_engine.scoring.outcomes import figure_values
 from diplomacy_engine.scoring.rewards import REWARDS, make_reward, reward_input
 
 GAMES = 12
 BY_POWER = ("peace", "closed", "breaches")  # parts of an observation with absolute numbers
-
-
-def renamed(game_map: Map) -> tuple[Map, np.ndarray]:
-    """Return the map with each power under the next one's name, and (P,) the new numbers."""
-    facts, powers = copy.deepcopy(dict(game_map.facts)), list(game_map.powers)
-    new = dict(zip(powers, powers[1:] + powers[:1]))
-    units = facts["start_units"]
-    facts["start_units"] = {new.get(name, name): units[name] for name in units}
-    for province in facts["provinces"].values():
-        if "home_of" in province:
-            province["home_of"] = new[province["home_of"]]
-    return Map(facts), np.array([powers.index(new[name]) for name in powers])
 
 
 def permuted(record: NamedTuple, number: np.ndarray) -> dict[str, np.ndarray]:
@@ -118,3 +108,21 @@ def test_names_of_powers_change_no_environment(settings):
         assert {new[agent]: paid for agent, paid in rewards.items()} == same_rewards
         steps += 1
     assert steps >= 6 and not other.agents
+
+
+@pytest.mark.parametrize("name", [bot for bot in BOTS if bot != "lookahead"])  # which takes long
+def test_names_of_powers_change_no_bot(name):
+    """Draws depend on a power's number, so that only the means of many games are equal."""
+    game_map, games = load_map("three"), 200
+    other_map, number = renamed(game_map)
+    centers = []
+    for each in (game_map, other_map):
+        vector, bot = VectorGame(each, games, 11, max_years=8), make_bot(name)
+        for _ in range(12):
+            decisions, orders = vector.decisions(), vector.new_orders()
+            vector.write_orders(orders, decisions, bot.act(vector, decisions))
+            step = vector.step(orders)
+        centers.append(step.centers_before)
+    ours, theirs = centers[0], centers[1][:, number]
+    error = np.sqrt((ours.var(0) + theirs.var(0)) / games)
+    assert (np.abs(ours.mean(0) - theirs.mean(0)) <= 5 * error).all()

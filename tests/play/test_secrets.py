@@ -8,23 +8,13 @@ import secrets
 import pytest
 from support.games import random_orders
 from support.players import Thinker
-from support.serving import FREE, seated, viewer
+from support.serving import FREE, SHOWN, seated, viewer
 
 from diplomacy_engine import Game
 from diplomacy_engine.constants import phase_kind
-from diplomacy_engine.play import view
 from diplomacy_engine.play.file import HOST, WATCH
 
 pytestmark = pytest.mark.usefixtures("compiled")
-
-# All that the page asks for; the hint for players alone.
-SHOWN = {
-    "game": view.game_view,
-    "texts": lambda session, me: view.texts_view(session, me, None),
-    "past": lambda session, me: view.past_view(session),
-    "file to share": lambda session, me: session.saved_game(me),
-    "hint": lambda session, me: view.hint_view(session, me) if me.power else None,
-}
 
 
 def begun(file, monkeypatch):

@@ -1,9 +1,12 @@
 """Maps with what those that come along have not: other rules, or a larger size."""
 
+import copy
 import itertools
 import json
 import tomllib
 from pathlib import Path
+
+import numpy as np
 
 from diplomacy_engine.rules.map import Map
 
@@ -56,3 +59,15 @@ def write_coastal_map(path: Path, coasts: int, seas: int) -> str:
     lines += [f'{code} = "{after[1][code]}"' for code in sea]
     path.write_text("\n".join(lines) + "\n")
     return str(path)
+
+
+def renamed(game_map: Map) -> tuple[Map, np.ndarray]:
+    """Return the map with each power under the next one's name, and (P,) the new numbers."""
+    facts, powers = copy.deepcopy(dict(game_map.facts)), list(game_map.powers)
+    new = dict(zip(powers, powers[1:] + powers[:1]))
+    units = facts["start_units"]
+    facts["start_units"] = {new.get(name, name): units[name] for name in units}
+    for province in facts["provinces"].values():
+        if "home_of" in province:
+            province["home_of"] = new[province["home_of"]]
+    return Map(facts), np.array([powers.index(new[name]) for name in powers])

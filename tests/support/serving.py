@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from diplomacy_engine import Game, make_bot
+from diplomacy_engine.play import view
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, PlayRecord, Seat
 from diplomacy_engine.play.file import read_session as read
 from diplomacy_engine.play.server import PlayServer
@@ -15,6 +16,16 @@ from diplomacy_engine.press.negotiators.negotiation import Silent
 from diplomacy_engine.press.press import PEACE_ALONE
 
 UNITS = {"ENGLAND": ["A PAR", "A PIC"], "ITALY": ["A MAR", "A PIE"], "RUSSIA": ["A MUN", "A BER"]}
+# All that the page asks for; the hint for players alone.
+SHOWN = {
+    "game": view.game_view,
+    "texts": lambda session, me: view.texts_view(session, me, None),
+    "past": lambda session, me: view.past_view(session),
+    "file to share": lambda session, me: session.saved_game(me),
+    "hint": lambda session, me: (
+        view.hint_view(session, me) if me.power in session.now.waiting_for() else None
+    ),
+}
 FREE = {"press": "offers", "press_rounds": 2}
 
 
