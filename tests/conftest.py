@@ -8,13 +8,15 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from diplomacy_engine import Game, evaluate_player, make_bot
+from diplomacy_engine import Game, VectorGame, evaluate_player, make_bot
 from diplomacy_engine._cores import usable_cores
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist says 80, to which tables would keep
 
 hypothesis.settings.register_profile("any machine", deadline=None)  # a busy one is no fault
 hypothesis.settings.load_profile("any machine")
+# Folders whose tests train, look at pages or start programs.
+LONG_FIRST = ("script", "learners", "play", "environments", "extras", "commands", "learning")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -34,6 +36,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(4, usable_cores())  # each takes a gigabyte
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files first that take long, so that no process still has one when others are done."""
+    tests = Path(__file__).parent
+    places = {folder: number for number, folder in enumerate(LONG_FIRST)}
+    items.sort(key=lambda item: places.get(item.path.relative_to(tests).parts[0], len(places)))
+
+
 def compile_kernels() -> None:
     for bot in ("hold", "random", "dumbbot"):
         evaluate_player("small", make_bot(bot), make_bot("hold"), 2, max_years=2)
@@ -44,6 +53,15 @@ def compile_kernels() -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # what all tests and their libraries are is not gone through again and again
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if (
+        worker
+    ):  # two compile the slowest kernels at the same time; else one would wait for the other
+        games = VectorGame("small", 2, threads=1)
+        if int(worker.removeprefix("gw")) % 2:
+            make_bot("dumbbot").act(games, games.decisions())
+        else:
+            games.step(games.new_orders())
 
 
 @pytest.fixture(scope="session")

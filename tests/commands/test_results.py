@@ -5,7 +5,6 @@ import json
 import re
 
 import pytest
-from support.commands import SCRIPT, write_checkpoint
 from support.tables import read_table
 
 from diplomacy_engine._progress import Progress
@@ -85,22 +84,6 @@ def test_a_tournament(tmp_path):
     assert float(found["random", "dumbbot", "", "above"]["value"]) == pair["above"]["value"]
     assert len(games) == 27 and list(games[0]) == ["game", "power", "player", *FIGURES]
     assert len(saved_games) == 2
-
-
-def test_checkpoints_of_one_short_name_are_told_apart(tmp_path, capsys):
-    (tmp_path / "train.py").write_text(SCRIPT)
-    for folder in ("a", "b"):
-        write_checkpoint(tmp_path / folder / "run" / "checkpoint.pt", tmp_path / "train.py")
-    file, games = tmp_path / "result.json", tmp_path / "games.jsonl"
-    words = f"tournament --players {tmp_path}/a/run {tmp_path}/b/run --games 2 --max-years 1"
-    words += f" --script {tmp_path / 'train.py'} --json {file} --save-games {games} --greedy"
-    assert main(words.split()) == 0
-    shown = capsys.readouterr().out
-    assert "2 players on map small: 2 games, seed 1; at most 1 years, then a draw; greedy" in shown
-    assert "ends above" in shown and str(tmp_path) not in shown
-    assert set(json.loads(file.read_text())["players"]) == {"a/run", "b/run"}
-    saved = json.loads(games.read_text().splitlines()[0])
-    assert set(saved["players"].values()) == {"a/run", "b/run"}
 
 
 THREE = "evaluate --map three --player random --against hold --games 4 --max-years 3"

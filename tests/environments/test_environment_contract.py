@@ -13,7 +13,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
-from gymnasium.vector import AsyncVectorEnv
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from support.environments import legal_text
@@ -259,23 +258,6 @@ def test_flat_observations(kind):
             np.testing.assert_allclose(numbers * scale, expected, atol=1e-3)
 
 
-def test_processes_that_are_spawned():
-    """Each plays as an environment of its seed does here."""
-    make_one = lambda: gymnasium.make("diplomacy_engine:Diplomacy-small-v0", flat=True)  # noqa: E731
-    envs = AsyncVectorEnv([make_one] * 2, context="spawn")
-    try:
-        here = [make_one() for _ in range(2)]
-        seen, _ = envs.reset(seed=7)
-        assert np.array_equal(seen, [one.reset(seed=7 + i)[0] for i, one in enumerate(here)])
-        for _ in range(3):
-            actions = envs.action_space.sample()
-            found = envs.step(actions)
-            alone = [one.step(action) for one, action in zip(here, actions)]
-            assert all(np.array_equal(found[i], [said[i] for said in alone]) for i in range(4))
-    finally:
-        envs.close()
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [("frameskip", None), ("oponents", "opponents"), ("max_yeers", "max_years"), ("max-years", "")],
@@ -301,18 +283,6 @@ def test_what_only_many_games_have():
     for name in ("num_envs", "threads"):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             gymnasium.make("Diplomacy-small-v0", **{name: 2})
-
-
-@each
-def test_a_mix_pays_the_sum_of_its_parts(kind):
-    parts = ("sum_of_squares", "lead_delta", "survival_time")
-    mix = "sum_of_squares=1,lead_delta=0.5, survival_time=0.25"
-    first, second, third, mixed = (
-        np.array([row for seed in range(2) for _, row, _ in play(make(kind, reward=text), seed)])
-        for text in (*parts, mix)
-    )
-    np.testing.assert_allclose(mixed, first + second / 2 + third / 4, atol=1e-6)
-    assert second.any() and third.any()
 
 
 def vote(space, yes: int) -> dict | np.ndarray:

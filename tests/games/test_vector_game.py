@@ -8,7 +8,6 @@ import pytest
 from support.maps import TRIBES
 
 from diplomacy_engine import Game, Map, VectorGame, load_map, make_bot
-from diplomacy_engine.constants import NONE, RUNNING, SOLO
 from diplomacy_engine.players.asking import orders_of
 
 
@@ -42,27 +41,6 @@ def test_positions_are_copied_from_other_games(keep_seeds):
     mine, theirs = orders_of(games, bot), orders_of(source, bot)
     assert np.array_equal(mine[1], theirs[0]) == keep_seeds
     assert np.array_equal(mine[0], mine[2]) == keep_seeds
-
-
-def test_how_games_stand():
-    games = played("small", 30, phases=60, max_years=6)
-    outcomes = games.outcomes()
-    assert (outcomes.ended != RUNNING).all() and (outcomes.ended == SOLO).any()
-    for row in range(games.num_games):
-        game = Game.from_row(games, row)
-        for power, name in enumerate(game.powers):
-            assert outcomes.centers[row, power] == len(game.centers[name])
-            assert outcomes.alive[row, power] == bool(game.units[name] or game.centers[name])
-        if outcomes.winner[row] != NONE:
-            assert game.winners == [game.powers[outcomes.winner[row]]]
-            assert outcomes.solo()[row].sum() == 1 and outcomes.win()[row, outcomes.winner[row]]
-            assert outcomes.loss()[row].sum() == 1 and not outcomes.draw()[row]
-        else:
-            most = np.flatnonzero(outcomes.centers[row] == outcomes.centers[row].max())
-            assert outcomes.draw()[row] and not outcomes.loss()[row].any()
-            assert outcomes.win()[row].sum() == (len(most) == 1)
-    some = games.outcomes(np.array([3, 1]))
-    assert all(np.array_equal(a, b[[3, 1]]) for a, b in zip(some, outcomes))
 
 
 def test_maps_of_the_same_orders_are_not_alike():

@@ -11,10 +11,9 @@ from support.games import play_randomly, random_orders, standard
 from support.tables import read_table
 from support.webdip import history
 
-from diplomacy_engine import MAP_NAMES, Game, UserError, VectorGame, load_map, make_bot
+from diplomacy_engine import MAP_NAMES, Game, UserError, VectorGame, load_map
 from diplomacy_engine.constants import AGREED, RUNNING
 from diplomacy_engine.games.votes import bot_votes
-from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.replays.replay import make_replay
 from diplomacy_engine.textgame.imports.games import read_games
 
@@ -38,24 +37,6 @@ def two_alive(name="S1905M") -> Game:
 
 
 # --- Votes ----------------------------------------------------------------------------------------
-
-
-def test_a_draw_needs_everybody_alive():
-    for voters, agreed in (
-        ("FRANCE", False),
-        ("FRANCE ITALY", False),
-        ("FRANCE ITALY TURKEY", True),
-    ):
-        game = with_votes(two_alive(), *voters.split())
-        game.submit("FRANCE", ["A PAR - BUR"])
-        assert game.all_agree() == agreed
-        before = game.units
-        assert game.adjudicate() == ({} if agreed else {"A PAR": [], "F BRE": [], "A ROM": []})
-        assert game.is_over == game.is_agreed == game.is_draw == agreed
-        assert (game.units == before) == agreed, "the orders of that phase are not played"
-        assert game.winners == (voters.split() if agreed else [])
-        assert game.history[-1]["votes"] == voters.split()
-        assert (game.history[-1]["orders"]["FRANCE"] == []) == agreed
 
 
 def test_votes_are_of_one_phase_and_can_be_taken_back():
@@ -164,19 +145,6 @@ def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name)
     assert reloaded(game).to_state() == game.to_state(), "what was not played is no last order"
 
 
-def test_a_replay_says_how_it_ended():
-    game = two_alive()
-    game.concede("ITALY")
-    with_votes(game, "FRANCE", "TURKEY").adjudicate()
-    replay = make_replay(game.to_saved_game())
-    assert replay.result == "a draw agreed by France and Turkey"
-    assert replay.frames[0].declared == [
-        ("FRANCE", "", "votes for a draw"),
-        ("TURKEY", "", "votes for a draw"),
-        ("ITALY", "", "concedes"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("change", "words"), read_table(__file__, "a_saved_game_that_says_nonsense_of_draws")
 )
@@ -199,30 +167,6 @@ def test_a_drawn_game_of_webdiplomacy(tmp_path, over, agreed):
 
 
 # --- Many games -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("auto_reset", [False, True])
-def test_many_games_end_where_all_alive_vote(auto_reset):
-    games = VectorGame("three", 40, seed=3, auto_reset=auto_reset, threads=2)
-    bot, rng, agreed_once = make_bot("chaos"), np.random.default_rng(1), 0
-    for _ in range(60):
-        votes = rng.random((40, 3)) < 0.6
-        alive, running = games.outcomes().alive, games.state.end == RUNNING
-        expected = running & (votes | ~alive).all(1)
-        before, orders = games.snapshot(), orders_of(games, bot)
-        games.state.votes[:] = votes
-        result = games.step(orders)
-        assert np.array_equal(result.ended == AGREED, expected)
-        assert (result.winner[expected] == -1).all() and not result.captured[expected].any()
-        assert np.array_equal(result.alive[expected], alive[expected])
-        assert np.array_equal(result.centers[expected], result.centers_before[expected])
-        if not auto_reset:
-            kept = np.array_equal(
-                games.state.unit_location[expected], before["unit_location"][expected]
-            )
-            assert kept and (games.state.end[expected] == AGREED).all()
-        agreed_once += expected.sum()
-    assert agreed_once > 20
 
 
 def test_only_the_rows_played_are_voted_on():

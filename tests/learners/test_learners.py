@@ -8,7 +8,7 @@ from support.training import STOPPED, assert_same_run, load, stop_in_evaluation,
 
 from diplomacy_engine import evaluate_player, load_player
 
-QUICK = ("independent", "offers", "league", "exploit")  # a scheme, talk, other pools, one learner
+QUICK = ("offers", "league")  # talk, other pools
 ONE = [(name, 1) for name in LEARNERS]
 TWO = [("independent", 2), ("offers", 2)]
 
@@ -27,7 +27,7 @@ def test_a_run_that_is_stopped_goes_on_bit_for_bit(name, processes, trained, tmp
 
 
 @pytest.mark.parametrize(  # two evaluate in their own way
-    "name", slow_but(["offers"], ["league", "offers", "central"])
+    "name", slow_but([], ["league", "offers", "central"])
 )
 def test_an_evaluation_that_is_broken_off_is_done_anew(name, trained, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:

@@ -8,14 +8,12 @@ import pytest
 from support.commands import refusal
 from support.tables import read_table
 
-from diplomacy_engine import Game
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.matches.population import (
     PopulationRank,
     candidate_seats,
     rank_after_games,
-    rank_person,
     rank_player,
     read_ranks,
 )
@@ -24,7 +22,6 @@ from diplomacy_engine.matches.ratings import DEVIATION
 from diplomacy_engine.players.loading import load_members
 from diplomacy_engine.players.policy.files import ready_policies
 from diplomacy_engine.players.population import FOLDERS, read_population
-from diplomacy_engine.replays.replay import make_replay
 
 
 @pytest.mark.parametrize("members, powers, games", [(6, 7, 70), (11, 3, 900), (103, 2, 400)])
@@ -220,19 +217,6 @@ def test_a_bots_games_rated_as_a_persons(tmp_path, small, capsys):
     games.write_text(few)
     assert main([*words, "dumbbot"]) == 0
     assert "provisional" in capsys.readouterr().out
-
-
-def test_who_concedes_has_lost_whatever_it_holds(small):
-    population, _ = small
-    game = Game("small")
-    for orders in (["A LON - PAR"], [], ["A LON B"]):
-        game.submit("ENGLAND", orders)
-        game.adjudicate()
-    assert len(game.centers["ENGLAND"]) > len(game.centers["RUSSIA"])
-    game.concede("ENGLAND")
-    players = {"ENGLAND": "a person", "RUSSIA": "dumbbot"}
-    replay = make_replay(game.to_saved_game() | {"players": players})
-    assert rank_person(population, [replay], "a person", np.random.default_rng(1)).share == 0
 
 
 def test_refusals(tmp_path, capsys):

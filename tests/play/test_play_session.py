@@ -871,22 +871,6 @@ def test_a_second_program_with_the_same_file_is_noticed(file):
     assert reopened(file).game.units["ENGLAND"] == ["A PAR"]
 
 
-def test_draws_are_the_same_after_going_on_with_a_game(file):
-    """Those of a player with a generator of its own, too; a game with another seed differs."""
-
-    def phases(seed: int, stops: bool) -> list[dict]:
-        file.unlink(missing_ok=True)
-        session = seated(file, "pp", Game("small", max_years=3), "sampler", load, seed=seed)
-        while not session.game.is_over:
-            session.go_on(viewer(session), session.now.step)
-            if stops:
-                session = reopened(file, load)
-        return session.game.to_saved_game()["phases"]
-
-    whole = phases(5, stops=False)
-    assert len(whole) > 6 and phases(5, stops=True) == whole != phases(6, stops=False)
-
-
 def test_any_saved_game_can_be_gone_on_with(file):
     game = Game("three")
     game.adjudicate()

@@ -205,14 +205,6 @@ def test_one_of_several_games_is_played_on_from_a_phase(play, capsys):
     assert "has no game 3" in refused("--text --resume g.jsonl --game 3 --phase S1901M", capsys)
 
 
-def test_press_is_kept_in_the_file(play, capsys):
-    play("--map small --power ENGLAND --save g.jsonl --against peaceful+hold --press offers")
-    (saved,) = read_saved_games("g.jsonl")
-    assert saved["press_rounds"] == 4
-    assert "--press" in refused("--text --resume g.jsonl --press mutual", capsys)
-    play("--resume g.jsonl --press offers")
-
-
 def test_a_file_chooses_no_code_and_no_server(play, capsys):
     """It may be somebody else's: what it is played with runs once it is named by who goes on."""
     Path("mine.py").write_text("raise SystemExit('this must not run')")

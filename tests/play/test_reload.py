@@ -1,10 +1,12 @@
 """The page shows what the server has: a random walk over it, and a reload changes nothing."""
 
 import random
+from itertools import product
 
 import pytest
 from support.players import Thinker
 from support.serving import FREE, UNITS, Partner, seated, serving
+from support.tables import slow_but
 from support.waiting import until
 
 from diplomacy_engine import Game, make_bot
@@ -104,15 +106,13 @@ def load(name):
     return own[name]() if name in own else make_bot(name)
 
 
+QUICK = ("votes", 1, 12)
+
+
 @pytest.mark.parametrize(
-    ("name", "seed"),
-    [
-        pytest.param(name, seed, marks=() if (name, seed) == ("votes", 1) else pytest.mark.slow)
-        for name in BEGINNINGS
-        for seed in (1, 2, 3)
-    ],
+    ("name", "seed", "steps"), slow_but([QUICK], [QUICK, *product(BEGINNINGS, (1, 2, 3), [40])])
 )
-def test_whatever_is_clicked_a_reload_shows_the_same(tmp_path, open_page, name, seed):
+def test_whatever_is_clicked_a_reload_shows_the_same(tmp_path, open_page, name, seed, steps):
     """And a past phase shows what powers had in it."""
     draw = random.Random(f"{name} {seed}")
     letters, make = BEGINNINGS[name]
@@ -124,7 +124,7 @@ def test_whatever_is_clicked_a_reload_shows_the_same(tmp_path, open_page, name, 
         page.allowed = ["status of 4"]  # what is clicked may be refused
         done = []
         settled(page)
-        for step in range(40):
+        for step in range(steps):
             page.wait_for_selector("#board svg")  # it may be another game's page
             done.append(page.evaluate(DO, [draw.random() for _ in range(3)]))
             page.wait_for_timeout(60)

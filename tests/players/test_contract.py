@@ -8,6 +8,7 @@ import cloudpickle
 import numpy as np
 import pytest
 from support.language import FakeServer, holds
+from support.pages import ROOT
 from support.tables import slow_but
 
 import diplomacy_engine as engine
@@ -25,7 +26,7 @@ QUICK = "draws=6 candidates=3 profiles=4"
 POLICY = "MAP-pure-2"
 MEMBER = "FOLDERS/small/latest-60256.npz"  # of a population; of one map alone
 ASKED = "llm:m@URL"  # of a server; on `standard` its tests ask enough
-PROGRAM = f"cmd:{sys.executable} -m diplomacy_engine bot random"
+PROGRAM = f"cmd:{sys.executable} {ROOT / 'examples' / 'grabber.py'}"
 LOOKING = "support.players:looking"  # by observations of an environment
 POLICIES = POLICY, f"greedy:{POLICY}", MEMBER
 BASES = (*engine.BOTS, *POLICIES, LOOKING, ASKED, PROGRAM)
@@ -37,7 +38,7 @@ WRAPPERS = {
     **{f"{kind}(profiles=1)+" if VOICES[kind] else f"{kind}+": BASES for kind in NEGOTIATORS},
 }
 PLAYERS = (*BASES, *(wrapper + base for wrapper, bases in WRAPPERS.items() for base in bases))
-PURE = ("hold", f"greedy:{POLICY}", ASKED)  # no draws of their own
+PURE = ("hold", f"greedy:{POLICY}", ASKED, PROGRAM)  # no draws of their own
 # Each base, and each wrapper, once.
 FEW = *BASES, *(w + bases[n % len(bases)] for n, (w, bases) in enumerate(WRAPPERS.items(), 11))
 MAPS = {MEMBER: ("small",), ASKED: ("small", "three"), PROGRAM: ("three",)}

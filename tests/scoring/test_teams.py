@@ -10,7 +10,6 @@ from diplomacy_engine import REWARDS, RewardInput, UserError, load_map, make_rew
 from diplomacy_engine.constants import NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
 from diplomacy_engine.rules.teams import read_teams
 from diplomacy_engine.scoring.mixes import code_of
-from diplomacy_engine.scoring.outcomes import Outcomes, figure_values
 from diplomacy_engine.scoring.rewards import try_reward
 from diplomacy_engine.scoring.teams import levels_of, node_input, pay_teams
 
@@ -119,17 +118,6 @@ def test_teams_of_one_power_change_nothing(reward):
     assert make_reward_mix(reward, alone)(step).tobytes() == expected.tobytes()
     through = make_reward(reward)(node_input(step, np.arange(3), np.arange(3)))
     assert through.tobytes() == expected.tobytes()
-
-
-def test_outcomes_of_teams():
-    over = np.flatnonzero(STEP.ended != RUNNING)
-    parts = (part[over] for part in (STEP.ended, STEP.winner, STEP.centers, STEP.alive))
-    outcomes = Outcomes(*parts, np.ones(len(over), np.int16))
-    figures = figure_values(outcomes.of_teams(TEAMS.of_power), 8)
-    assert figures["solo"].tolist() == [[1, 0], [0, 1], [0, 0], [1, 0]]
-    assert figures["centers"].tolist() == [[9, 2], [3, 8], [6, 6], [9, 0]]
-    for found in (figures, figure_values(outcomes, 8)):
-        assert (found["solo"] + found["draw"] + found["loss"] == 1).all()
 
 
 @pytest.mark.parametrize(

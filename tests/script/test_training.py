@@ -251,7 +251,8 @@ class Looking:
 
 
 @pytest.mark.parametrize(
-    ("owner", "where"), [(engine, "ask_player"), (evaluations, "evaluate_player")]
+    ("owner", "where"),
+    slow_but([(engine, "ask_player")], [(engine, "ask_player"), (evaluations, "evaluate_player")]),
 )
 def test_a_bot_that_fails_loses_nothing(owner, where, tmp_path, monkeypatch, capsys):
     """In the games or in an evaluation; a run that goes on once the bot works again is the same,

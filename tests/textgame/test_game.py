@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.games import nonempty, orderable, play_randomly, random_orders, standard, state
+from support.games import orderable, play_randomly, random_orders, standard, state
 
 from diplomacy_engine import Game, GameRules, Map, VectorGame
 from diplomacy_engine.games import vector_game
@@ -138,17 +138,6 @@ def test_orders_that_are_no_texts(orders):
 # Phases
 
 
-def test_centers_change_after_fall_also_when_winter_is_skipped():
-    game = standard("F1901M", {"FRANCE": ["A SPA"]}, centers={"ITALY": ["SPA", "ROM"]})
-    game.adjudicate()
-    assert nonempty(game.centers) == {"FRANCE": ["SPA"], "ITALY": ["ROM"]}
-    assert game.phase == "W1901A", "Italy may build in Rome"
-    game = standard("F1901M", {"FRANCE": ["A SPA"], "ITALY": ["A ROM"]}, centers={"ITALY": ["ROM"]})
-    game.adjudicate()
-    assert game.phase == "S1902M"
-    assert nonempty(game.centers) == {"FRANCE": ["SPA"], "ITALY": ["ROM"]}
-
-
 # Ends
 
 
@@ -178,16 +167,6 @@ def test_loading_does_not_end_the_game():
 
 
 MANY = ["PAR", "POR", "ROM", "BUD", "BUL"]
-
-
-def test_the_eliminated_do_not_share_a_draw():
-    position = state("F1901M", {"ENGLAND": ["A GRE"]}, centers={"ENGLAND": ["LON"]})
-    game = Game.from_state("small", position, max_years=1)
-    game.adjudicate()
-    assert game.winners == ["ENGLAND"]
-    assert game.is_alive("England") and not game.is_alive("RUSSIA")
-    with pytest.raises(ValueError, match="is not a power of map small"):
-        game.is_alive("NOBODY")
 
 
 # Copies, rows, maps

@@ -146,21 +146,3 @@ def test_position_line():
     line = "standard F1902R; FRANCE A MUN, F SPA/NC = MUN PAR; GERMANY *A MUN > BER BOH ="
     assert Game.from_position(line).to_position() == line
     assert Game.from_position(line, "standard").dislodged == {"GERMANY": {"A MUN": ["BER", "BOH"]}}
-
-
-@pytest.mark.parametrize("votes", [0, 6])
-def test_a_position_of_the_end_tells_who_has_won(votes):
-    game = Game("standard", draw_votes=True)
-    for power in game.powers[votes + 1 :] or ["ITALY"]:
-        game.concede(power)
-    if votes:
-        for power in {*game.powers} - {"ITALY"}:
-            game.vote(power)
-        game.adjudicate()
-    assert len(game.winners) == max(1, votes) and "Victory by: AUSTRIA" in game.to_position()
-    for again in (
-        Game.from_position(game.to_position()),
-        Game.from_state("standard", game.to_state()),
-    ):
-        assert (again.winners, again.is_draw) == (game.winners, game.is_draw)
-        assert again.to_position() == game.to_position()

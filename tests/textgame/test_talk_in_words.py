@@ -56,22 +56,6 @@ def test_players_are_asked_for_what_deals_leave():
     assert game.orders == {}
 
 
-def test_a_copy_takes_no_deals_of_earlier_phases_along():
-    game = Game("small", press="mutual")
-    for _ in range(5):
-        if game.phase.endswith("M"):
-            game.offer("ENGLAND", "RUSSIA", peace=True)
-            game.offer("RUSSIA", "ENGLAND", peace=True)
-            assert game.peace() == [("ENGLAND", "RUSSIA")]
-        for power, texts in orders_by_player(game, make_bot("random"), game.powers, 1).items():
-            game.submit(power, texts)
-        game.adjudicate()
-        twin = game.copy()
-        assert not twin.table.deals.dealt.any()
-        full = game.vector_game.decisions()
-        assert np.array_equal(twin.decisions().order, full.order)
-
-
 def test_messages_in_words():
     game = game_with_deal()
     game.decline("ITALY", 2)

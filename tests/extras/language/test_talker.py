@@ -19,7 +19,6 @@ from diplomacy_engine.extras.language.settings import settings_of
 from diplomacy_engine.extras.language.talker import Talker
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.play.view import game_view
-from diplomacy_engine.players.advice import next_offer, orders_by_player
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.press.daide import is_daide, messages_of
 from diplomacy_engine.press.negotiators.negotiation import honest_seats, negotiate
@@ -62,19 +61,6 @@ def table(protocol="offers"):
     press = Press(games, protocol)
     press.log, press.logged = [], 1
     return press
-
-
-def test_in_another_game_nothing_is_told_of_the_one_before():
-    player = Scripted("nothing")
-    talker, game = Talker(player, "talker"), Game("standard", press="offers")
-    game.adjudicate()
-    orders_by_player(game, talker, game.powers[:1], 1)
-    next_offer(game, "FRANCE", talker, 1)
-    before = player.prompts.copy()
-    next_offer(Game("standard", press="offers"), "FRANCE", talker, 1)
-    after = player.prompts[len(before) :]
-    assert all("Orders of S1901M" in prompt for prompt in before)
-    assert after and not any("Orders of S1901M" in prompt for prompt in after)
 
 
 def hold_talk(press, *players):

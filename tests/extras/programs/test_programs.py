@@ -46,7 +46,6 @@ from diplomacy_engine.press.negotiators.neighbors import Peaceful
 from diplomacy_engine.press.press import PEACE_ALONE, Press
 from diplomacy_engine.rules.game_rules import GameRules
 
-OURS = f"cmd:{sys.executable} -m diplomacy_engine bot"
 EXAMPLE = f"cmd:{sys.executable} {REPOSITORY}/examples/grabber.py"
 NODE = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
@@ -217,17 +216,6 @@ say(reply=2, messages=[[no, no | {{"message": "No."}}]])
     assert player.faults["illegal"] == 5 and player.example.startswith("S1901M, FRANCE: PRP ( FOR")
     offers = make_offers([(0, italy, france, PEACE_ALONE)])
     assert player.answers(talk, offers).tolist() == [False] and player.said == ["No."]
-
-
-def test_a_tournament_ends_with_the_same_ratings(tmp_path, capsys):
-    files = []
-    for bots in (["dumbbot", "random"], [f"{OURS} dumbbot", f"{OURS} random"]):
-        files.append(tmp_path / f"{len(files)}.json")
-        argv = ["tournament", "--map", "three", "--games", "6", "--json", str(files[-1])]
-        assert main([*argv, "--players", *bots, "hold"]) == 0, capsys.readouterr().err
-    first, second = (json.loads(file.read_text().replace(OURS + " ", "")) for file in files)
-    programs = second.pop("programs")
-    assert first == second and programs["dumbbot"].keys() == {"decisions"}
 
 
 @pytest.mark.parametrize(
