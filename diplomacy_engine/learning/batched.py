@@ -9,7 +9,7 @@ from torch import nn
 from torch.func import functional_call, stack_module_state
 
 from .._progress import say
-from . import plain_ops
+from . import ops, plain_ops
 from .boards import Boards, Orders, SharedOrders, on_device
 
 FAILURES = AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError
@@ -59,6 +59,8 @@ class _Tables(nn.Module):
         action = self.agent.get_action(self.agent.encode(boards), orders, *sampled_by)
         if action.chosen is not orders.chosen:
             raise TypeError("get_action changes what was sampled")
+        if not ops.is_linear(orders.tables.earlier):
+            raise TypeError("the layer of earlier orders is more than its weight and bias")
         return list(orders.tables.tensors())
 
 

@@ -106,7 +106,7 @@ class Orders:
         """`columns` and `facts` (`order_facts`) are of the whole vocabulary; `lookup` has the rows
         and the provinces that they name."""
         self.columns, self.decisions, self.lookup, self.facts = columns, decisions, lookup, facts
-        self.rows, self.named, self.picked = lookup.rows, named, picked
+        self.named, self.picked = named, picked
 
     def split(self, firsts: np.ndarray, provinces: np.ndarray) -> "Iterator[Orders]":
         """Yield the orders of K parts of the decisions, from firsts[k] on; nothing is picked yet.
@@ -130,6 +130,10 @@ class Orders:
             lookup = inputs.OrderRows(rows[own], blocked[own], ())
             deciding = decisions.part(part.start, part.stop)
             yield Orders(self.columns, deciding, lookup, of_part, None, self.facts)
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.lookup.rows
 
     @property
     def chosen(self) -> np.ndarray:
