@@ -91,7 +91,8 @@ def mean_provinces(codes: torch.Tensor, boards: Boards) -> tuple[torch.Tensor, t
 
 
 def pass_messages(own: torch.Tensor, near: torch.Tensor, inputs: BoardInputs) -> torch.Tensor:
-    return F.relu(torch.baddbmm(own, inputs.borders.expand(len(own), -1, -1), near))
+    borders = inputs.borders.to(near.dtype).expand(len(own), -1, -1)
+    return F.relu(torch.baddbmm(own, borders, near))
 
 
 def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, torch.Tensor]:

@@ -458,8 +458,8 @@ LAYER_EDITS = {
     "old weight_norm": torch.nn.utils.weight_norm,
     "hook": lambda layer: layer.register_forward_hook(lambda module, inputs, out: 2 * out),
     "hook before": lambda layer: layer.register_forward_pre_hook(lambda _, inputs: 2 * inputs[0]),
-    "hook of gradients": lambda layer: layer.register_full_backward_hook(
-        lambda module, grads, _: (2 * grads[0],)
+    "hook of gradients": lambda layer: layer.register_full_backward_pre_hook(
+        lambda module, grads: (2 * grads[0],)
     ),
     "no bias": lambda layer: setattr(layer, "bias", None),
     "forward": twice,
@@ -467,33 +467,28 @@ LAYER_EDITS = {
 }
 
 
+LAYERS = "global_features", "norms.0", "near.0", "order_context", "earlier_orders", "critic.2"
+
+
 @pytest.mark.filterwarnings("ignore:.*weight_norm.*:FutureWarning")
 @pytest.mark.parametrize("edit", LAYER_EDITS)
 def test_an_edited_layer_is_one_without_kernels(edit, monkeypatch):
-    """What a network samples and learns with any of its layers edited."""
-    decisions, obs, _ = positions("three")
-    few = np.arange(0, decisions.count, 3)
-    decisions, obs = decisions.take(few), obs.take(few)
+    """What a network samples and learns with one of its layers edited."""
+    decisions, obs, _ = positions("small")
     monkeypatch.setattr(ops.products, "FAST", True)
     monkeypatch.setattr(ops, "KERNEL_DEVICES", ops.KERNEL_DEVICES)
-    layers = dict(make_agent("three", hidden=64).named_modules())
-    layers = {name: layer for name, layer in layers.items() if hasattr(layer, "weight")}
-    edited = 0
-    for name in layers:
+    chosen, _, _ = act(make_agent(), obs, decisions, 1)
+    for name in LAYERS:
         outcomes = []
         for ops.KERNEL_DEVICES in ("cpu",), ():
-            agent = make_agent("three", hidden=64)
-            chosen = np.zeros(decisions.slot_start[-1], np.int64)
-            try:
-                LAYER_EDITS[edit](agent.get_submodule(name))
-            except (RuntimeError, ValueError):  # nothing to normalise
+            agent = make_agent(hidden=64)
+            if name == "norms.0" and "norm" in edit:  # its weight has one dimension
                 continue
+            LAYER_EDITS[edit](agent.get_submodule(name))
             action = agent.get_action_and_value(obs, decisions, noise=ops.LIKELIEST)
             out = [action.logprob, action.value, *score(agent, obs, decisions, chosen)]
             total(out).backward()
             grads = [weight.grad for weight in agent.parameters() if weight.grad is not None]
             outcomes.append([*out, *grads])
         if outcomes:
-            edited += 1
             assert_same(*outcomes)
-    assert edited
