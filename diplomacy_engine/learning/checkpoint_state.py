@@ -30,21 +30,23 @@ RUN_FORMAT = 8  # of that state
 def check_run(run: Any, ranks: Ranks) -> None:
     """Raise UserError if part of an edited run would not learn, or not survive a checkpoint: one is
     written and read in memory, into a second run, which must then be as the first is."""
-    before = _prints(run, ranks, "draw it at random before `seed_generators(local.seed)`")
-    shared, own, parts = pack(run)
+    shared, own, parts = pack(run, ranks, "draw it before `seed_generators(local.seed)`")
+    before = _prints(run)
     check_optimizers(run, parts)
     run.setup.policy(run)
     with probes.kept_generators():
         twin = type(run)(run.setup, ranks)
-        attributes = _attributes(twin).items()
-        replaced = {n: weakref.ref(part) for n, part in attributes if type(part).__weakrefoffset__}
+        replaced = {
+            name: weakref.ref(part)
+            for name, part in _attributes(twin).items()
+            if type(part).__weakrefoffset__
+        }
         try:
             restore(twin, _saved(run, shared, [own]), Ranks())
         except Exception as error:
             why = reason(error)
             raise UserError(f"a checkpoint of this run could not be read ({why})") from error
-        after = _prints(twin, Ranks())
-    del attributes
+        after = _prints(twin)
     gc.collect()
     for name, part in before.items():
         if after.get(name) != part:
@@ -84,8 +86,7 @@ def save(run: Any, ranks: Ranks, log: Any) -> None:
     """Write a checkpoint from which the run continues exactly; all ranks call this."""
     with log.clock("saving"):
         files = log.flush()
-        _prints(run, ranks, "make it of sums over all of them, `ranks.sum`")
-        shared, own, _ = pack(run)
+        shared, own, _ = pack(run, ranks, "make it of sums over all of them, `ranks.sum`")
         gathered = ranks.gather(own)
         if ranks.rank > 0:
             return
@@ -106,16 +107,28 @@ def _saved(run: Any, shared: bytes, owns: Sequence[bytes]) -> dict:
     return saved | {"next_hook": RemovableHandle.next_id}
 
 
-def pack(run: Any) -> tuple[bytes, bytes, list]:
+def pack(run: Any, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
     """Return the state of a run that all processes share, that of this one, and the objects in it.
 
-    It is all attributes but those that REBUILT names, and cached properties.
+    It is all attributes but those that REBUILT names, and cached properties. UserError: one cannot
+    be kept, or differs between processes, for which there is `advice`.
     """
     anew, attributes = _made_anew(run), _attributes(run)
-    own = {name: attributes.pop(name) for name in run.OF_RANK}
-    shared, parts = dumps(attributes, anew)
-    own = own, probes.generators(run.setup.device)
-    own, own_parts = dumps(own, ChainMap(dict(enumerate(parts)), anew))
+    own = {name: attributes.pop(name) for name in run.OF_RANK}, probes.generators(run.setup.device)
+    try:
+        shared, parts = dumps(attributes, anew)
+        own, own_parts = dumps(own, ChainMap(dict(enumerate(parts)), anew))
+    except Exception:
+        _prints(run)
+        raise
+    if len({*ranks.gather(hashlib.sha256(shared).digest())}) > 1:
+        everywhere = ranks.gather(_prints(run))
+        for name in set().union(*everywhere) - {*run.OF_RANK}:
+            if len({prints.get(name) for prints in everywhere}) > 1:
+                raise UserError(
+                    f"run.{name} differs between processes, and a checkpoint keeps one for all: "
+                    f"{advice}, or if each is to have its own, name {name} in OF_RANK"
+                )
     return shared, own, parts + own_parts
 
 
@@ -151,11 +164,8 @@ def _made_anew(run: Any) -> dict[str, Any]:
     return anew
 
 
-def _prints(run: Any, ranks: Ranks, advice: str = "") -> dict[str, str]:
-    """Return a hash of each attribute of a run.
-
-    UserError: one cannot be kept, or differs between processes, for which there is `advice`.
-    """
+def _prints(run: Any) -> dict[str, str]:
+    """Return a hash of each attribute of a run; UserError if one cannot be kept."""
     prints, anew = {}, _made_anew(run)
     for name, part in _attributes(run).items():
         try:
@@ -165,13 +175,6 @@ def _prints(run: Any, ranks: Ranks, advice: str = "") -> dict[str, str]:
                 f"a checkpoint cannot keep run.{name} ({reason(error)}): if __init__ makes it anew "
                 "just as it is, name it, or its part that cannot be kept, in REBUILT"
             ) from error
-    everywhere = ranks.gather(prints)
-    for name in prints.keys() - {*run.OF_RANK}:
-        if len({each.get(name) for each in everywhere}) > 1:
-            raise UserError(
-                f"run.{name} differs between processes, and a checkpoint keeps one for all: "
-                f"{advice}, or if each is to have its own, name {name} in OF_RANK"
-            )
     return prints
 
 

@@ -302,9 +302,9 @@ def train_on(run: ppo.Run, updates: int) -> None:
 def test_a_resumed_run_is_the_run(seed):
     run = new_run(seed)
     run.seat(np.arange(run.games.num_games))
-    before = checkpoint_state.pack(run)[:2]
+    before = checkpoint_state.pack(run, Ranks())[:2]
     checkpoint_state.check_run(run, Ranks())
-    assert checkpoint_state.pack(run)[:2] == before, "the check changes nothing"
+    assert checkpoint_state.pack(run, Ranks())[:2] == before, "the check changes nothing"
     train_on(run, 3)
     saved = written(run)
     train_on(run, 6)
@@ -313,7 +313,7 @@ def test_a_resumed_run_is_the_run(seed):
     checkpoint_state.restore(again, saved, Ranks())
     assert again.games.max_years == 3 and rules.max_years == 9, "others may hold these rules"
     train_on(again, 6)
-    assert checkpoint_state.pack(run)[:2] == checkpoint_state.pack(again)[:2]
+    assert checkpoint_state.pack(run, Ranks())[:2] == checkpoint_state.pack(again, Ranks())[:2]
 
 
 @pytest.mark.parametrize("kind", REFUSED)
