@@ -42,13 +42,14 @@ from diplomacy_engine.play.people import joint, people_of
 from diplomacy_engine.play.review import MARKS, Reviewed, Reviews, accuracy, judges_of
 from diplomacy_engine.players.advice import orders_by_player
 from diplomacy_engine.players.search.judge import (
-    RANDOM,
+    IN_THE_END,
     SUBMITTED,
     SURE,
     Judges,
-    _Trial,
+    _Playouts,
     held,
     make_judges,
+    own_places,
 )
 from diplomacy_engine.rules.notation import unit_of
 from diplomacy_engine.textgame.imports.games import read_games
@@ -149,36 +150,58 @@ class Bench:
                 yield from decisions
 
     def planted(self) -> Iterator[tuple[str, bool]]:
+        for case in self.blunders():
+            game = Game.from_saved_game(case["game"])
+            decision = game.history[0]["name"], case["power"]
+            (one,) = self.review(case["game"], {decision})
+            if self.args.verbose:
+                print(f" {case['kind']}, cost {case['cost']:.2f} ± {case['error']:.2f}")
+                self.show([one])
+            yield case["kind"], "?" in one.mark
+
+    def blunders(self) -> Iterator[dict]:
+        """Yield planted blunders whose cost is confirmed, as many of each kind as `--cases`, one of
+        a game; with `--keep` from a file, which is written if there is none."""
+        keep = self.args.keep and Path(self.args.keep)
+        if keep and keep.exists():
+            yield from map(json.loads, keep.read_text().splitlines())
+            return
         judges = make_judges(
             self.players, VectorGame(BOARD, 1, max_years=0), None, people_of(BOARD).worth
         )
-        counts: Counter = Counter()
+        counts = Counter(dict.fromkeys(KINDS, 0))
         for saved in games_of(self.args.games, self.args.tune, self.rng):
+            rarest = min(KINDS, key=counts.__getitem__)
+            if counts[rarest] >= self.args.cases:
+                return
             phases = [phase for phase in saved["phases"][:-1] if int(phase["name"][1:-1]) > 1901]
             for number in self.rng.permutation(len(phases))[:8]:
-                phase = phases[number]
-                cases = list(self.cases(phase))
-                for at in self.rng.permutation(len(cases))[:1]:
-                    kind, power, texts = cases[at]
-                    if counts[kind] >= self.args.cases:
-                        continue
-                    game = _played(phase)
-                    game.submit(power, texts, strict=False)
-                    for seed, samples in enumerate(CONFIRMING):
-                        cost, error = self.cost(judges, phase, power, texts, seed, samples)
-                        if cost < COSTLY:
-                            break
-                    if cost < max(COSTLY, SURE * error):
-                        continue
-                    counts[kind] += 1
-                    game.adjudicate()
-                    (one,) = self.review(game.to_saved_game(), {(phase["name"], power)})
-                    if self.args.verbose:
-                        print(f" {kind}, cost {cost:.2f} ± {error:.2f}")
-                        self.show([one])
-                    yield kind, "?" in one.mark
-            if all(counts[kind] >= self.args.cases for kind in KINDS):
-                return
+                cases = [case for case in self.cases(phases[number]) if case[0] == rarest]
+                if not cases:
+                    continue
+                case = self.confirmed(judges, phases[number], *cases[self.rng.integers(len(cases))])
+                if case:
+                    counts[rarest] += 1
+                    if keep:
+                        with keep.open("a") as file:
+                            file.write(json.dumps(case) + "\n")
+                    yield case
+                    break
+
+    def confirmed(
+        self, judges: Judges, phase: dict, kind: str, power: str, texts: list[str]
+    ) -> dict | None:
+        for seed, samples in enumerate(CONFIRMING):
+            cost, error = self.cost(judges, phase, power, texts, seed, samples)
+            if cost < COSTLY:
+                return None
+        if cost < SURE * error:
+            return None
+        game = _played(phase)
+        game.submit(power, texts, strict=False)
+        game.adjudicate()
+        saved = game.to_saved_game()
+        return {"kind": kind, "power": power, "cost": cost, "error": error, "game": saved}
 
     def cost(
         self, judges: Judges, phase: dict, power: str, texts: list[str], seed: int, samples: int
@@ -188,30 +211,27 @@ class Bench:
         game, other = _played(phase), _played(phase)
         other.submit(power, texts, strict=False)
         games, pair = game.vector_game, []
-        for one in (game, other):
+        for one in (other, game):
             (orders,) = games.new_orders()
             orders[list(one.order_numbers())] = list(one.order_numbers().values())
             pair.append(orders)
         games.seed_games(np.zeros(1, int), np.array([12345 + seed], np.uint64))
         decisions = games.decisions(np.zeros(1, int))
         decisions = decisions.take(decisions.power == BOARD.power_index[power])
-        trial = _Trial(judges, games, decisions, pair[1][None], np.ones(1, bool))
-        trial.candidates[0, RANDOM] = np.where(trial.places[0], pair[0], NONE)
-        shape = *trial.candidates.shape[:2], samples
-        trial.samples = judges.sample(games, trial.rows, 0, samples)
-        trial.worth, trial.held = np.full(shape, np.nan), np.zeros((*shape, 34), bool)
-        trial._play(np.arange(shape[1])[None] <= RANDOM, 0, samples)
-        loss, error, _ = trial._loss(np.array([RANDOM]), SUBMITTED, 0, samples)
-        return float(loss[0]), float(error[0])
+        candidates = np.where(own_places(games, decisions)[:, None], [pair], NONE)
+        expected = judges.sample(games, np.zeros(1, int), 0, samples)
+        playouts = _Playouts(judges, games, decisions, candidates, expected)
+        playouts.play(np.ones((1, 2), bool), 0, samples, IN_THE_END)
+        loss, error, *_ = playouts.loss(np.array([1]), SUBMITTED, 0, samples, IN_THE_END)[0]
+        return float(loss), float(error)
 
     def cases(self, phase: dict) -> Iterator[tuple[str, str, list[str]]]:
         """Yield blunders that could be planted: kind, power, its orders."""
         game = _played(phase)
         legal = defaultdict(list)
-        for power in BOARD.powers:
+        for power in BOARD.powers if phase["name"][-1] == "M" else ():
             for unit in game.units.get(power) or ():
-                if phase["name"][-1] == "M":
-                    legal[power] += game.legal_orders(unit)
+                legal[power] += game.legal_orders(unit)
         for power in BOARD.powers:
             orders = {unit_of(text): text for text in phase["orders"].get(power) or ()}
             units, centers = game.units.get(power) or [], set(game.centers.get(power) or ())
@@ -324,6 +344,7 @@ def main() -> None:
     flags.add_argument("--phases", type=int, default=60, help="for time")
     flags.add_argument("--seed", type=int, default=1)
     flags.add_argument("--tune", action="store_true")
+    flags.add_argument("--keep", help="file of planted blunders, read or else written")
     flags.add_argument("--verbose", action="store_true")
     args = flags.parse_args()
     if args.what == "random":

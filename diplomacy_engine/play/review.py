@@ -221,9 +221,8 @@ class Reviews:
         phase, name = self._history[number], self.map.powers[power]
         loss, error = 100 * float(verdicts.loss[d]), 100 * float(verdicts.error[d])
         lists = [self._texts(orders) for orders in verdicts.orders[d]]
-        agree = bool((np.sign(verdicts.of_judges[d]) == np.sign(loss)).all())
         hindsight = 100 * float(verdicts.hindsight[d])
-        mark = mark_of(loss, error) if agree and hindsight > -MUCH else ""
+        mark = mark_of(loss, error, 100 * verdicts.of_judges[d]) if hindsight > -MUCH else ""
         reasons: list[tuple[float, str]] = []
         if "?" in mark:
             reasons = self._faults(phase, name, *lists)
@@ -378,13 +377,16 @@ def _year_limit(saved: Mapping, game: Game) -> int | None:
     return int(name[1:-1]) - int(game.map.board.first_year) + 1
 
 
-def mark_of(loss: float, error: float) -> str:
-    """Return the mark of a decision by its loss."""
-    if abs(loss) <= SURE * error:
+def mark_of(loss: float, error: float, of_judges: np.ndarray) -> str:
+    """Return the mark of a decision by its loss, with the standard error, and the loss by each of J
+    judges: ?! unless all agree on its sign, and none if one is sure of the other."""
+    against = (-np.sign(loss) * of_judges).max()
+    if abs(loss) <= SURE * error or against > error * np.sqrt(len(of_judges)):
         return ""
     if loss < 0:
-        return "!" if -loss >= MARKS["?"] else ""
-    return next((mark for mark, least in MARKS.items() if loss >= least), "")
+        return "!" if -loss >= MARKS["?"] and against < 0 else ""
+    mark = next((mark for mark, least in MARKS.items() if loss >= least), "")
+    return mark if against < 0 else mark and "?!"
 
 
 def accuracy(decisions: Sequence[Reviewed]) -> float:

@@ -7,6 +7,7 @@ the best then meets fresh samples, since the maximum of many estimates is biased
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from ...games.decisions import Decisions
 from ...games.draws import phase_seeds
 from ...games.observation import BoardViews
 from ...games.vector_game import VectorGame
-from ...rules.state import Salt
+from ...rules.state import Salt, in_movement
 from ...scoring.outcomes import figure_values
 from ...scoring.rewards import lead
 from ..asking import orders_of
@@ -39,6 +40,9 @@ NOTABLE, PRECISE = 0.08, 0.02
 SURE = 2.0  # standard errors that a difference must have to be sure
 SUBMITTED, RANDOM = 0, 1  # places among candidates: what was ordered, and any legal orders
 GIVEN, BETTER = 0, 1  # places in Verdicts
+# When boards are looked at: after this movement phase, or else the next one, and `ahead` later.
+NEXT, LATER = 0, 1
+AT_ONCE, IN_THE_END, BOTH = slice(1), slice(1, 2), slice(2)
 # Fewer powers are played on faster: of P powers, movement phases and samples by default.
 PLAYED_ON, SAMPLES = 22, 24  # PLAYED_ON // P and SAMPLES * max(1, 7 // P)
 LAST = 10.0  # puts candidates that hindsight speaks against behind all others
@@ -162,16 +166,17 @@ class Judge:
         seats: tuple[np.ndarray, np.ndarray],
         joint: np.ndarray,
         seeds: np.ndarray,
-        ahead: int,
+        ahead: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Play on after joint orders (n, V) of all powers in rows of games, for powers, which
-        `seats` have (n,); see Leaves.evaluate. Return the worth (n,) and who has centers (n, C)."""
+        `seats` have (n,), `ahead` (n,) phases; see Leaves.evaluate. Return the worth (n,) and
+        which centers the powers have (n, C)."""
         leaves, parts = self.leaves(games), []
         for first in range(0, len(joint), ROOM):
             part = slice(first, first + ROOM)
             row, power = seats[0][part], seats[1][part]
             worth = leaves.evaluate(
-                games, row, power, joint[part], seeds[part], ahead, self._play_on
+                games, row, power, joint[part], seeds[part], ahead[part], self._play_on
             )
             parts.append((worth, held(leaves.spare, power)))
         worth, has = zip(*parts)
@@ -259,13 +264,14 @@ class _Playouts:
             np.unique(decisions.game, return_inverse=True)[1],
         )
         shape = *candidates.shape[:2], samples.shape[1]
-        self.worth = np.full(shape, np.nan)  # NaN: not played
-        self.held = np.zeros((*shape, len(games.board.center_province)), bool)
+        self.worth = np.full((2, *shape), np.nan)  # NEXT and LATER; NaN: not played
+        self.held = np.zeros((2, *shape, len(games.board.center_province)), bool)
 
-    def play(self, which: np.ndarray, first: int, last: int, ahead: int | None = None) -> None:
+    def play(self, which: np.ndarray, first: int, last: int, when: slice = BOTH) -> None:
         """Play on with candidates `which` (D, K) against samples `first` to `last` - 1."""
         games, decisions, judges = self.games, self.decisions, self.judges.judges
-        ahead = self.judges.ahead(games) if ahead is None else ahead
+        ahead = np.full((2, decisions.count), self.judges.ahead(games))
+        ahead[NEXT] = ~in_movement(games.state, decisions.game)
         seeds = phase_seeds(games, decisions.game, decisions.power, Salt.FOLLOWING, last)
         samples = np.arange(first, last)
         for number, judge in enumerate(judges):
@@ -275,30 +281,34 @@ class _Playouts:
             r += first
             joint = np.where(self.places[d], self.candidates[d, k], self.samples[self.game[d], r])
             seats = decisions.game[d].astype(np.int64), decisions.power[d].astype(np.int64)
-            self.worth[d, k, r], self.held[d, k, r] = judge.play(
-                games, seats, joint, seeds[d, r], ahead
-            )
+            for one in (NEXT, LATER)[when]:
+                self.worth[one, d, k, r], self.held[one, d, k, r] = judge.play(
+                    games, seats, joint, seeds[d, r], ahead[one, d]
+                )
 
-    def score(self, first: int, last: int, base: np.ndarray) -> np.ndarray:
+    def score(self, base: np.ndarray, first: int, last: int, when: slice = BOTH) -> np.ndarray:
         """Return how much candidates have of what candidates `base` (D,) have, (D, K, R)."""
-        every = np.arange(len(base))
-        worth, centers = self.worth[:, :, first:last], self.held[:, :, first:last].sum(3)
-        centers = np.where(np.isnan(worth), np.nan, centers)
-        all_worth = _mean(worth[every, base])[0] + LEAST_WORTH
-        all_centers = _mean(centers[every, base])[0] + LEAST_CENTERS
-        return worth / (2 * all_worth[:, None, None]) + centers / (2 * all_centers[:, None, None])
+        worth = self.worth[when, :, :, first:last]
+        centers = np.where(np.isnan(worth), np.nan, self.held[when, :, :, first:last].sum(4))
+        shares = []
+        for of, least in ((worth, LEAST_WORTH), (centers, LEAST_CENTERS)):
+            had = _mean(of[:, np.arange(len(base)), base])[0] + least
+            shares.append(of / had[:, :, None, None])
+        return np.mean(shares, (0, 1))
 
-    def best(self, which: np.ndarray, first: int, last: int) -> np.ndarray:
+    def best(self, which: np.ndarray, first: int, last: int, when: slice = BOTH) -> np.ndarray:
         """Return the mean score (D, K) of candidates `which` beside what was ordered, -inf for the
         rest."""
-        submitted = np.full(len(which), SUBMITTED)
-        return np.where(which, self.score(first, last, submitted).mean(2), -np.inf)
+        score = self.score(np.full(len(which), SUBMITTED), first, last, when)
+        return np.where(which, score.mean(2), -np.inf)
 
-    def loss(self, better: np.ndarray, other: int, first: int, last: int) -> np.ndarray:
+    def loss(
+        self, better: np.ndarray, other: int, first: int, last: int, when: slice = BOTH
+    ) -> np.ndarray:
         """Return by how much candidates `better` (D,) are ahead of `other`, the standard error, and
         the same by each judge's samples: (D, 2 + J)."""
         every, judges = np.arange(len(better)), len(self.judges.judges)
-        score = self.score(first, last, better)
+        score = self.score(better, first, last, when)
         apart, judge = score[every, better] - score[every, other], np.arange(first, last) % judges
         of_judges = [_mean(apart[:, judge == j])[0] for j in range(judges)]
         return np.stack([*_mean(apart), *of_judges], 1)
@@ -318,19 +328,17 @@ class _Trial:
         self.judges, self.games, self.decisions = judges, games, decisions
         settings, several = judges.settings, len(judges.judges)
         samples = settings.samples or SAMPLES * max(1, 7 // games.num_powers)
-        numbers = samples // 4, samples // 4, samples, settings.again * samples
-        # Samples that choose whom to play on, that choose the best, that tell, and tell again.
+        # Samples that choose the best; that tell what nobody compares, and what somebody does; more
+        # of them, and more again, where these leave it open.
+        numbers = samples // 4, samples // 4, samples // 4, samples // 2, settings.again * samples
         edges = np.cumsum([-(-number // several) * several for number in numbers])
-        self.screened, self.chosen, self.enough, self.again = edges.tolist()
-        some = self.chosen + (self.enough - self.chosen) // 3
-        self.some = some - some % several  # tell well enough what nobody compares
+        self.chosen, self.some, _, self.enough, self.again = self.edges = edges.tolist()
         self.rows, game = np.unique(decisions.game, return_inverse=True)
         self.ordered = orders[self.rows]
         candidates, self.count = self._candidates(own_places(games, decisions), game)
         if settled is not None:
             self.count[settled] = RANDOM + 1
-        expected = np.full((len(self.rows), self.again, candidates.shape[2]), NONE, np.int32)
-        expected[:, : self.enough] = judges.sample(games, self.rows, 0, self.enough)
+        expected = judges.sample(games, self.rows, 0, self.again)
         self.playouts = _Playouts(judges, games, decisions, candidates, expected)
 
     def _candidates(self, places: np.ndarray, game: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -359,7 +367,8 @@ class _Trial:
         random_loss = playouts.loss(better, RANDOM, self.chosen, self.some)[:, 0]
         better = np.where(loss[:, 0] > loss[:, 1], better, SUBMITTED)
         pair = every[:, None], np.stack([np.full_like(better, SUBMITTED), better], 1)
-        worth, held = (of[:, :, self.chosen :][pair] for of in (playouts.worth, playouts.held))
+        told = LATER, *pair, slice(self.chosen, None)
+        worth, held = playouts.worth[told], playouts.held[told]
         count = (~np.isnan(worth[:, GIVEN])).sum(1)
         apart = held[:, BETTER].astype(float) - held[:, GIVEN]  # (D, R, C)
         squares, mean = (apart**2).sum(1) / count[:, None], apart.sum(1) / count[:, None]
@@ -384,8 +393,8 @@ class _Trial:
         alive = np.arange(self.playouts.candidates.shape[1]) < self.count[:, None]
         alive[:, RANDOM] = False
         alive &= alive.sum(1, keepdims=True) > 1
-        self.playouts.play(alive, 0, self.screened, ahead=0)
-        mean = self.playouts.best(alive, 0, self.screened)
+        self.playouts.play(alive, 0, self.chosen, AT_ONCE)
+        mean = self.playouts.best(alive, 0, self.chosen, AT_ONCE)
         mean[:, SUBMITTED] = np.inf
         rank = np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable")
         return alive & (rank <= self.judges.settings.finalists)
@@ -393,58 +402,52 @@ class _Trial:
     def _choose(self, finalists: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the best of the others (D,), what it is ahead by, as `_Playouts.loss` says, and
         the regret in hindsight of candidates (D, K, 2)."""
-        self.playouts.play(finalists, self.screened, self.chosen)
-        mean = self.playouts.best(finalists, self.screened, self.chosen)
-        regret = self._hindsight(finalists & (mean > mean[:, [SUBMITTED]]))
+        self.playouts.play(finalists, 0, self.chosen, IN_THE_END)
+        mean = self.playouts.best(finalists, 0, self.chosen)
+        regret = self._hindsight(finalists & (mean > mean[:, [SUBMITTED]] + NOTABLE / 2))
         mean[regret[:, :, 0] > np.maximum(NOTABLE, regret[:, :, 1])] -= LAST
         mean[:, SUBMITTED] = -np.inf
         rival = mean.argmax(1)
-        return rival, self.playouts.loss(rival, SUBMITTED, self.screened, self.chosen), regret
+        return rival, self.playouts.loss(rival, SUBMITTED, 0, self.chosen), regret
 
     def _tell(self, better: np.ndarray, contested: np.ndarray, looked: np.ndarray) -> np.ndarray:
         """Play on with the `better` orders (D,) and what was ordered, against more samples where
         they are `contested` (D,) and the loss may be notable; return the loss. Where somebody
         `looked` (D,) for better ones, any legal orders are played on too."""
-        playouts, settings = self.playouts, self.judges.settings
-        final = np.zeros(playouts.worth.shape[:2], bool)
+        playouts = self.playouts
+        final = np.zeros(playouts.places.shape[:1] + playouts.candidates.shape[1:2], bool)
         final[:, SUBMITTED] = final[np.arange(len(better)), better] = True
         also_random = final.copy()
         also_random[:, RANDOM] = looked
         playouts.play(also_random, self.chosen, self.some)
-        playouts.play(final & contested[:, None], self.some, self.enough)
-        loss, error, *_ = playouts.loss(better, SUBMITTED, self.chosen, self.enough).T
-        unsure = contested & (loss > NOTABLE / 2) & (loss + SURE * error > NOTABLE)
-        unsure &= error > PRECISE
-        if settings.again and unsure.any():
-            more = np.unique(playouts.game[unsure])
-            playouts.samples[more, self.enough :] = self.judges.sample(
-                self.games, self.rows[more], self.enough, self.again
-            )
-            playouts.play(final & unsure[:, None], self.enough, self.again)
+        for first, last in pairwise(self.edges[1:]):
+            playouts.play(final & contested[:, None], first, last)
+            loss, error, *_ = playouts.loss(better, SUBMITTED, self.chosen, last).T
+            contested = contested & (loss + error > NOTABLE) & (error > PRECISE)
         return playouts.loss(better, SUBMITTED, self.chosen, self.again)
 
     def _hindsight(self, which: np.ndarray) -> np.ndarray:
         """Return by how much what was ordered is ahead of candidates `which` (D, K) against what
         the others really ordered, and the standard error, (D, K, 2); 0 for the rest."""
         several, (d, k) = len(self.judges.judges), np.nonzero(which)
-        count = several * -(-4 // several)
+        count = several * -(-3 // several)
         ordered = np.repeat(self.ordered[:, None], count, 1)
         real = _Playouts(self.judges, self.games, self.decisions, self.playouts.candidates, ordered)
         tried = which.copy()
         tried[:, SUBMITTED] |= which.any(1)
         real.play(tried, 0, count)
-        score = real.score(0, count, real.best(tried, 0, count).argmax(1))
+        score = real.score(real.best(tried, 0, count).argmax(1), 0, count)
         regret = np.zeros((*which.shape, 2))
         regret[d, k] = np.stack(_mean(score[d, SUBMITTED] - score[d, k]), 1)
         return regret
 
 
 def _mean(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of each row of values (D, R), and its standard error; NaN is left out."""
-    count = (~np.isnan(values)).sum(1)
+    """Return the mean of values (..., R) over R, and its standard error; NaN is left out."""
+    count = (~np.isnan(values)).sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.nansum(values, 1) / count
-        squares = np.nansum((values - mean[:, None]) ** 2, 1) / (count - 1)
+        mean = np.nansum(values, -1) / count
+        squares = np.nansum((values - mean[..., None]) ** 2, -1) / (count - 1)
         return mean, np.sqrt(squares / count)
 
 

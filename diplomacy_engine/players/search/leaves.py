@@ -199,19 +199,19 @@ class Leaves:
         powers: np.ndarray,
         orders: np.ndarray,
         seeds: np.ndarray,
-        ahead: int = 0,
+        ahead: int | np.ndarray = 0,
         play_on: PlayOn | None = None,
     ) -> np.ndarray:
         """Return what joint orders (n, V) of all powers are worth to `powers` (n,), float64.
 
-        The seeds (n,) are of the draws that follow; `play_on` gives the orders of the `ahead`
+        The seeds (n,) are of the draws that follow; `play_on` gives the orders of the `ahead` (n,)
         movement phases that are played on.
         """
         spare, count = self.spare, len(rows)
         if count > ROOM:
-            arrays, edges = (rows, powers, orders, seeds), range(ROOM, count, ROOM)
-            parts = zip(*(np.split(array, edges) for array in arrays))
-            values = [self.evaluate(games, *part, ahead, play_on) for part in parts]
+            arrays = rows, powers, orders, seeds, np.broadcast_to(ahead, count)
+            parts = zip(*(np.split(array, range(ROOM, count, ROOM)) for array in arrays))
+            values = [self.evaluate(games, *part, play_on) for part in parts]
             return np.concatenate(values)
         self.tried += count
         copies = np.arange(count)
