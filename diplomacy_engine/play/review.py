@@ -35,7 +35,7 @@ from .people import Opening, people_of
 GAMES = 32  # that are played for an outlook
 AT_ONCE = 12  # phases that are judged in one go
 # Mark -> what orders must have lost, in % of what was left; calibrated in docs/review.md.
-MARKS = {"??": 35.0, "?": 18.0, "?!": 10.0}
+MARKS = {"??": 35.0, "?": 18.0, "?!": 8.0}
 MUCH = 20.0  # % of what was left; better orders that lose so much in hindsight give no mark
 WORST = 5  # decisions of a power that are listed first
 LIKELY, FEWER = 0.25, 0.3  # differences in probability, and in centers, that are told as a reason
@@ -102,8 +102,9 @@ def _own_draws(player: Player) -> Player:
 class Reviewed(NamedTuple):
     """One decision of a power. Worths are 100 times the expected `sum_of_squares`.
 
-    Centers and survival (in %) are the expected ones `Judges.years` later. A loss is the share, in
-    %, of worth and of centers with the better orders that the given orders lose, averaged.
+    Worth, centers and survival (in %) are the expected ones `Judges.years` later. A loss is the
+    share, in %, of worth and of centers with the better orders that the given orders lose, after
+    the next movement phase and `Judges.years` later: the mean of these four.
     """
 
     phase: str

@@ -34,9 +34,10 @@ from .leaves import ROOM, CenterClaims, LeafValue, Leaves, holders, values_of
 GAMES = 64  # of a policy against itself, which tell what its values mean
 MOST_YEARS = 35  # of them, where games have no limit
 RIDGE = 1e-3
-# A loss that may be notable is told by more samples, unless it is precise; as shares of what was
-# left.
-NOTABLE, PRECISE = 0.08, 0.02
+# As shares of what was left: what seems to lose no more is not looked at again; a loss that may be
+# notable is told by more samples, unless it is precise or CLEAR, in standard errors.
+OPEN, NOTABLE, PRECISE = 0.02, 0.07, 0.02
+CLEAR = 4.0
 SURE = 2.0  # standard errors that a difference must have to be sure
 SUBMITTED, RANDOM = 0, 1  # places among candidates: what was ordered, and any legal orders
 GIVEN, BETTER = 0, 1  # places in Verdicts
@@ -129,8 +130,8 @@ class Verdicts(NamedTuple):
     """The verdicts on D decisions; R samples of the others' orders, J judges, C centers.
 
     Second in arrays (D, 2, ...) are the given orders and the better ones: the same where no orders
-    are better by a standard error. A loss is a share of what the better orders have, half of the
-    worth and half of the centers.
+    are better by a standard error. A loss is a share of what the better orders have: the mean of
+    four, of worth and of centers, NEXT and LATER. All other figures are LATER.
     """
 
     orders: np.ndarray  # (D, 2, V) int32, own orders by province
@@ -328,11 +329,10 @@ class _Trial:
         self.judges, self.games, self.decisions = judges, games, decisions
         settings, several = judges.settings, len(judges.judges)
         samples = settings.samples or SAMPLES * max(1, 7 // games.num_powers)
-        # Samples that choose the best; that tell what nobody compares, and what somebody does; more
-        # of them, and more again, where these leave it open.
+        # Samples that choose the best, and that tell its lead: more while these leave it open.
         numbers = samples // 4, samples // 4, samples // 4, samples // 2, settings.again * samples
         edges = np.cumsum([-(-number // several) * several for number in numbers])
-        self.chosen, self.some, _, self.enough, self.again = self.edges = edges.tolist()
+        self.chosen, _, _, self.enough, self.again = self.edges = edges.tolist()
         self.rows, game = np.unique(decisions.game, return_inverse=True)
         self.ordered = orders[self.rows]
         candidates, self.count = self._candidates(own_places(games, decisions), game)
@@ -360,15 +360,16 @@ class _Trial:
         playouts, every = self.playouts, np.arange(self.decisions.count)
         finalists = self._screen()
         rival, lead, regret = self._choose(finalists)
-        contested = lead[:, 0] > 0
-        better = np.where(contested, rival, SUBMITTED)
-        loss = self._tell(better, contested, finalists.any(1))
-        loss = np.where(contested[:, None], loss, np.nan_to_num(lead))
-        random_loss = playouts.loss(better, RANDOM, self.chosen, self.some)[:, 0]
-        better = np.where(loss[:, 0] > loss[:, 1], better, SUBMITTED)
-        pair = every[:, None], np.stack([np.full_like(better, SUBMITTED), better], 1)
-        told = LATER, *pair, slice(self.chosen, None)
-        worth, held = playouts.worth[told], playouts.held[told]
+        contested = lead[:, 0] > OPEN
+        loss = np.where(contested[:, None], self._tell(rival, contested), np.nan_to_num(lead))
+        loss[~contested, 0] = np.minimum(loss[~contested, 0], 0)
+        better = np.where(contested & (loss[:, 0] > loss[:, 1]), rival, SUBMITTED)
+        few, given = len(self.judges.judges), np.full_like(rival, SUBMITTED)
+        random_loss = loss[:, 0] + playouts.loss(given, RANDOM, 0, few)[:, 0]
+        pair = every[:, None], np.stack([given, better], 1)
+        worth = playouts.worth[LATER][pair]
+        worth[contested, :, : self.chosen] = np.nan  # by these the better ones were chosen
+        held = playouts.held[LATER][pair] & ~np.isnan(worth)[..., None]
         count = (~np.isnan(worth[:, GIVEN])).sum(1)
         apart = held[:, BETTER].astype(float) - held[:, GIVEN]  # (D, R, C)
         squares, mean = (apart**2).sum(1) / count[:, None], apart.sum(1) / count[:, None]
@@ -402,7 +403,12 @@ class _Trial:
     def _choose(self, finalists: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the best of the others (D,), what it is ahead by, as `_Playouts.loss` says, and
         the regret in hindsight of candidates (D, K, 2)."""
-        self.playouts.play(finalists, 0, self.chosen, IN_THE_END)
+        looked = finalists.any(1)
+        tried = finalists.copy()
+        tried[:, SUBMITTED] = True
+        self.playouts.play(tried, 0, self.chosen, IN_THE_END)
+        at_random = np.arange(tried.shape[1]) == RANDOM
+        self.playouts.play(looked[:, None] & at_random, 0, len(self.judges.judges))
         mean = self.playouts.best(finalists, 0, self.chosen)
         regret = self._hindsight(finalists & (mean > mean[:, [SUBMITTED]] + NOTABLE / 2))
         mean[regret[:, :, 0] > np.maximum(NOTABLE, regret[:, :, 1])] -= LAST
@@ -410,21 +416,17 @@ class _Trial:
         rival = mean.argmax(1)
         return rival, self.playouts.loss(rival, SUBMITTED, 0, self.chosen), regret
 
-    def _tell(self, better: np.ndarray, contested: np.ndarray, looked: np.ndarray) -> np.ndarray:
-        """Play on with the `better` orders (D,) and what was ordered, against more samples where
-        they are `contested` (D,) and the loss may be notable; return the loss. Where somebody
-        `looked` (D,) for better ones, any legal orders are played on too."""
-        playouts = self.playouts
-        final = np.zeros(playouts.places.shape[:1] + playouts.candidates.shape[1:2], bool)
+    def _tell(self, better: np.ndarray, contested: np.ndarray) -> np.ndarray:
+        """Play on with the `better` orders (D,) and what was ordered where they are `contested`
+        (D,), against more samples while the loss may be notable; return the loss."""
+        final = np.zeros((len(better), self.playouts.candidates.shape[1]), bool)
         final[:, SUBMITTED] = final[np.arange(len(better)), better] = True
-        also_random = final.copy()
-        also_random[:, RANDOM] = looked
-        playouts.play(also_random, self.chosen, self.some)
-        for first, last in pairwise(self.edges[1:]):
-            playouts.play(final & contested[:, None], first, last)
-            loss, error, *_ = playouts.loss(better, SUBMITTED, self.chosen, last).T
+        for first, last in pairwise(self.edges):
+            self.playouts.play(final & contested[:, None], first, last)
+            loss, error, *_ = self.playouts.loss(better, SUBMITTED, self.chosen, last).T
             contested = contested & (loss + error > NOTABLE) & (error > PRECISE)
-        return playouts.loss(better, SUBMITTED, self.chosen, self.again)
+            contested &= loss < CLEAR * error
+        return self.playouts.loss(better, SUBMITTED, self.chosen, self.again)
 
     def _hindsight(self, which: np.ndarray) -> np.ndarray:
         """Return by how much what was ordered is ahead of candidates `which` (D, K) against what
