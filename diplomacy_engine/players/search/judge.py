@@ -36,8 +36,8 @@ MOST_YEARS = 35  # of them, where games have no limit
 RIDGE = 1e-3
 # As shares of what was left: what seems to lose no more is not looked at again; a loss that may be
 # notable is told by more samples, unless it is precise or CLEAR, in standard errors.
-OPEN, NOTABLE, PRECISE = 0.02, 0.07, 0.02
-CLEAR = 4.0
+OPEN, NOTABLE, PRECISE = 0.03, 0.07, 0.02
+CLEAR = 3.0
 SURE = 2.0  # standard errors that a difference must have to be sure
 SUBMITTED, RANDOM = 0, 1  # places among candidates: what was ordered, and any legal orders
 GIVEN, BETTER = 0, 1  # places in Verdicts
@@ -397,18 +397,18 @@ class _Trial:
         self.playouts.play(alive, 0, self.chosen, AT_ONCE)
         mean = self.playouts.best(alive, 0, self.chosen, AT_ONCE)
         mean[:, SUBMITTED] = np.inf
-        rank = np.argsort(np.argsort(-mean, 1, kind="stable"), 1, kind="stable")
-        return alive & (rank <= self.judges.settings.finalists)
+        return alive & (_ranks(mean) <= self.judges.settings.finalists)
 
     def _choose(self, finalists: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the best of the others (D,), what it is ahead by, as `_Playouts.loss` says, and
         the regret in hindsight of candidates (D, K, 2)."""
-        looked = finalists.any(1)
-        tried = finalists.copy()
-        tried[:, SUBMITTED] = True
-        self.playouts.play(tried, 0, self.chosen, IN_THE_END)
-        at_random = np.arange(tried.shape[1]) == RANDOM
-        self.playouts.play(looked[:, None] & at_random, 0, len(self.judges.judges))
+        several, place = len(self.judges.judges), np.arange(finalists.shape[1])
+        half = several * max(1, self.chosen // several // 2)
+        self.playouts.play(finalists | (place == SUBMITTED), 0, half, IN_THE_END)
+        self.playouts.play(finalists.any(1, keepdims=True) & (place == RANDOM), 0, several)
+        mean = self.playouts.best(finalists, 0, half)
+        finalists = (mean >= mean[:, [SUBMITTED]]) & (_ranks(mean) < 2) | (place == SUBMITTED)
+        self.playouts.play(finalists, half, self.chosen, IN_THE_END)
         mean = self.playouts.best(finalists, 0, self.chosen)
         regret = self._hindsight(finalists & (mean > mean[:, [SUBMITTED]] + NOTABLE / 2))
         mean[regret[:, :, 0] > np.maximum(NOTABLE, regret[:, :, 1])] -= LAST
@@ -442,6 +442,11 @@ class _Trial:
         regret = np.zeros((*which.shape, 2))
         regret[d, k] = np.stack(_mean(score[d, SUBMITTED] - score[d, k]), 1)
         return regret
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each value in its row of values (D, K), 0 for the largest."""
+    return np.argsort(np.argsort(-values, 1, kind="stable"), 1, kind="stable")
 
 
 def _mean(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
