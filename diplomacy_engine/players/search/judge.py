@@ -364,9 +364,9 @@ class _Trial:
         loss = np.where(contested[:, None], self._tell(rival, contested), np.nan_to_num(lead))
         loss[~contested, 0] = np.minimum(loss[~contested, 0], 0)
         better = np.where(contested & (loss[:, 0] > loss[:, 1]), rival, SUBMITTED)
-        few, given = len(self.judges.judges), np.full_like(rival, SUBMITTED)
-        random_loss = loss[:, 0] + playouts.loss(given, RANDOM, 0, few)[:, 0]
-        pair = every[:, None], np.stack([given, better], 1)
+        few, submitted = len(self.judges.judges), np.full_like(rival, SUBMITTED)
+        random_loss = loss[:, 0] + playouts.loss(submitted, RANDOM, 0, few)[:, 0]
+        pair = every[:, None], np.stack([submitted, better], 1)
         worth = playouts.worth[LATER][pair]
         worth[contested, :, : self.chosen] = np.nan  # by these the better ones were chosen
         held = playouts.held[LATER][pair] & ~np.isnan(worth)[..., None]
