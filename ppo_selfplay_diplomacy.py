@@ -280,13 +280,14 @@ class OpponentPool:
         self.games: dict[int, float] = {}  # by number; finished games of the learner against it
         self.score: dict[int, float] = {}  # by number; the learner's in these: a win 1, a draw 0.5
 
-    def freeze(self, agent: Agent, global_step: int) -> None:
-        """Add a copy of `agent`; the oldest copy leaves a full pool."""
+    def freeze(self, agent: Agent, global_step: int, newest: bool = True) -> None:
+        """Add a copy of `agent`, the newest or beside it; the oldest copy leaves a full pool."""
         number = self.next_number
         self.next_number += 1
         self.agents[number] = frozen.frozen_copy(agent)
         self.frozen_at[number] = global_step
-        self.copies = [*self.copies, number][-self.args.pool_size :]
+        last = [number] if newest else [number, self.copies.pop()]
+        self.copies = [*self.copies, *last][-self.args.pool_size :]
         self.games[number] = self.score[number] = 0.0
 
     def is_due(self, global_step: int) -> bool:

@@ -277,25 +277,16 @@ class Policies(OpponentPool):
     def act(self, copies: np.ndarray, obs, decisions, noise, temperature) -> np.ndarray:
         if self.args.scheme != "independent":
             return super().act(copies, obs, decisions, noise, temperature)
-        each = len(self.agents[self.copies[0]].powers)
-        networks = {
-            number * each + power: network
-            for number, agent in self.agents.items()
-            for power, network in enumerate(agent.powers)
-        }
-        key = copies * each + decisions.power
-        order = np.argsort(key, kind="stable")
-        sorted_decisions = decisions.take(order)
         chosen = np.empty(len(decisions.slot_province), np.int64)
-        slots = ragged_rows(decisions.slot_start[order], sorted_decisions.slot_start)
-        chosen[slots] = frozen.act(
-            networks,
-            key[order],
-            obs.take(order),
-            sorted_decisions,
-            noise[ragged_rows(decisions.order_start[slots], sorted_decisions.order_start)],
-            temperature[order],
-        )
+        for number in np.unique(copies).tolist():  # whose networks each choose for one power
+            first, last = np.searchsorted(copies, [number, number + 1])
+            slots = slice(*decisions.slot_start[[first, last]])
+            orders = slice(*decisions.order_start[[slots.start, slots.stop]])
+            own = obs.part(first, last), decisions.part(first, last)
+            sampled_by = {"noise": noise[orders], "temperature": temperature[first:last]}
+            with torch.inference_mode():
+                action = self.agents[number].get_action_and_value(*own, **sampled_by)
+            chosen[slots] = action.chosen
         return chosen
 
 
@@ -305,15 +296,38 @@ class SchemeRun(TeamRun):
         super().__init__(setup, ranks, Policies)
 
     @cached_property
-    def counterfactual(self) -> "Counterfactual | None":
-        return Counterfactual(self) if self.args.scheme == "counterfactual" else None
+    def leaves(self) -> Leaves:
+        return Leaves(self.games, LearnerCritic(self), engine.load_player("dumbbot"))
 
     def store(self, experience: Experience, action: ppo.Action, orders: np.ndarray) -> None:
-        if self.counterfactual:
-            values = action.value.cpu().numpy()
-            values = self.counterfactual.values(self.games, experience, orders, values)
-            action = action._replace(value=torch.from_numpy(values))
+        """Store decisions; with the scheme `counterfactual` the value of one of a movement phase is
+        its baseline, and the critic's in retreats and winters."""
+        moving = in_movement(self.games.state, experience.decisions.game)
+        if self.args.scheme == "counterfactual" and moving.any():
+            baselines = self.baselines(experience.decisions.take(moving), orders)
+            value = action.value.cpu().index_copy(
+                0, torch.from_numpy(np.flatnonzero(moving)), torch.from_numpy(np.float32(baselines))
+            )
+            action = action._replace(value=value)
         super().store(experience, action, orders)
+
+    def baselines(self, decisions: Decisions, orders: np.ndarray) -> np.ndarray:
+        """Return the mean values (D,) after other samples of the policy.
+
+        `alternatives` samples for each decision are adjudicated against the orders (E, V) of the
+        other powers, and played to the power's next decision.
+        """
+        games, count = self.games, self.args.alternatives
+        seats = decisions.game, decisions.power
+        draws = PolicyDraws(self.leaves.value.policy)
+        drawn, _ = draws.draw(games, decisions, phase_seeds(games, *seats, Salt.PLAIN, count))
+        row, power = np.repeat(decisions.game, count), np.repeat(decisions.power, count)
+        mine = games.state.unit_power[row] == power[:, None]
+        joint_orders = np.where(mine, drawn.reshape(len(row), -1), orders[row])
+        # What follows is drawn alike for all alternatives.
+        follow = np.repeat(phase_seeds(games, *seats, Salt.FOLLOWING, 1), count)
+        values = self.leaves.evaluate(games, row, power, joint_orders, follow)
+        return values.reshape(-1, count).mean(1)
 
 
 class LearnerCritic(Critic):
@@ -326,43 +340,6 @@ class LearnerCritic(Critic):
         run, args = self.run, self.run.args
         position = engine.reward_input(result, victory_centers, args.year_limit != "truncate")
         return run.reward(position, min(1.0, run.step / args.total_timesteps))
-
-
-class Counterfactual:
-    """The baseline of a decision: the mean value after other samples of the policy.
-
-    `alternatives` samples of the policy are adjudicated against the other powers' orders, and
-    played to the power's next decision. A retreat or a winter is valued by the critic.
-    """
-
-    def __init__(self, run: Run):
-        self.count, critic = run.args.alternatives, LearnerCritic(run)
-        self.draws = PolicyDraws(critic.policy)
-        self.leaves = Leaves(run.games, critic, engine.load_player("dumbbot"))
-
-    def values(
-        self, games: VectorGame, experience: Experience, orders: np.ndarray, values: np.ndarray
-    ) -> np.ndarray:
-        """Return the values (D,) of decisions, given the orders (E, V) of all.
-
-        `values` (D,) are the critic's, which stay those of retreats and winters.
-        """
-        moving = in_movement(games.state, experience.decisions.game)
-        values = values.copy()
-        if moving.any():
-            values[moving] = self.expected(games, experience.decisions.take(moving), orders)
-        return values
-
-    def expected(self, games: VectorGame, decisions: Decisions, orders: np.ndarray) -> np.ndarray:
-        count, seats = self.count, (decisions.game, decisions.power)
-        drawn, _ = self.draws.draw(games, decisions, phase_seeds(games, *seats, Salt.PLAIN, count))
-        row, power = np.repeat(decisions.game, count), np.repeat(decisions.power, count)
-        mine = games.state.unit_power[row] == power[:, None]
-        joint_orders = np.where(mine, drawn.reshape(len(row), -1), orders[row])
-        # What follows is drawn alike for all alternatives.
-        follow = np.repeat(phase_seeds(games, *seats, Salt.FOLLOWING, 1), count)
-        values = self.leaves.evaluate(games, row, power, joint_orders, follow)
-        return values.reshape(-1, count).mean(1)
 
 
 def check_scheme(args: Args, game_map: engine.Map) -> None:

@@ -12,7 +12,6 @@ import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -22,6 +21,7 @@ import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.learning import registry, startup
 from diplomacy_engine.learning.run_log import NoLog
+from diplomacy_engine.learning.signals import StopSignals
 
 
 @dataclass(frozen=True)
@@ -36,42 +36,30 @@ class Args(ppo.Args):
     """decisions of each exploiter's training, not counted in --total-timesteps"""
 
 
-class League(ppo.OpponentPool):
-    """A pool that also has exploiters; their win rates are kept by the kind of their opponents."""
-
-    def __init__(self, args: Args, game_map: engine.Map):
-        super().__init__(args, game_map)
-        self.exploiters = 0  # so far
-        self.wins: dict[str, float] = {}  # share of their last games that the newest of a kind won
-
-    def join(self, agent: ppo.Agent, global_step: int) -> None:
-        """Take in a network beside the learner's copies, of which the newest stays the last."""
-        self.freeze(agent, global_step)
-        *others, newest, joined = self.copies
-        self.copies = [*others, joined, newest]
-
-
 class LeagueRun(ppo.Run):
     """A run that trains an exploiter whenever one is due, before the next phase is played."""
 
     def __init__(self, setup: startup.Setup, ranks: startup.Ranks):
         if setup.args.pool_size < 2:
             raise UserError("--pool-size 1 has no place for exploiters beside the learner's copy")
-        super().__init__(setup, ranks, pool=League)
+        super().__init__(setup, ranks)
+        self.exploiters = 0  # so far
+        # By the kind of their opponents: share of its last games that the newest has won.
+        self.wins: dict[str, float] = {}
 
     def play(self, clock: startup.Clock) -> tuple[engine.StepResult, dict[str, int]]:
-        if self.step >= (self.pool.exploiters + 1) * self.args.exploiter_interval:
+        if self.step >= (self.exploiters + 1) * self.args.exploiter_interval:
             self.train_exploiter(clock)
         return super().play(clock)
 
     def train_exploiter(self, clock: startup.Clock) -> None:
         """Train a copy of the learner against the learner or, every second time, its whole pool;
         add the copy to the pool."""
-        league, args, ranks, log = self.pool, self.args, self.ranks, NoLog()
-        log.clock, log.stop = clock, SimpleNamespace(received=False)
-        kind = ("learner", "pool")[league.exploiters % 2]
-        copies = league.copies if kind == "pool" else league.copies[-1:]
-        number = league.exploiters + 1
+        pool, args, ranks, log = self.pool, self.args, self.ranks, NoLog()
+        log.clock, log.stop = clock, StopSignals(flag=ranks.stop)
+        kind = ("learner", "pool")[self.exploiters % 2]
+        copies = pool.copies if kind == "pool" else pool.copies[-1:]
+        number = self.exploiters + 1
         # Opponents play and stay as they are, and each of the pool is as likely as another.
         own = replace(
             args,
@@ -89,24 +77,23 @@ class LeagueRun(ppo.Run):
             exploiter = ppo.Run(setup, ranks)
             exploiter.pool.copies = []
             for member in copies:
-                exploiter.pool.freeze(league.agents[member], league.frozen_at[member])
+                exploiter.pool.freeze(pool.agents[member], pool.frozen_at[member])
             exploiter.seat(np.arange(exploiter.games.num_games))
             while exploiter.step < own.total_timesteps:
-                log.stop.received = ranks.stop.value
                 if ppo.advance(exploiter, ranks, log):
                     raise startup.Stopped  # a resumed run trains it anew
-        league.exploiters = number
-        league.join(exploiter.average, self.step)
+        self.exploiters = number
+        pool.freeze(exploiter.average, self.step, newest=False)
         figures = exploiter.results.take().items()
         wins = [value for name, value in figures if name.startswith("win_")]
         if wins:  # a game of its has ended
-            league.wins[kind] = float(np.mean(wins))
+            self.wins[kind] = float(np.mean(wins))
 
     def evaluate(self, ranks: startup.Ranks, log: startup.RunLog, last: bool) -> None:
         super().evaluate(ranks, log, last)
         if ranks.rank == 0:
-            wins = {f"league/win_{kind}": win for kind, win in self.pool.wins.items()}
-            log.scalars(wins | {"league/exploiters": self.pool.exploiters}, self.step)
+            wins = {f"league/win_{kind}": win for kind, win in self.wins.items()}
+            log.scalars(wins | {"league/exploiters": self.exploiters}, self.step)
 
 
 train = partial(ppo.train, make_run=LeagueRun)

@@ -120,10 +120,9 @@ class MemberSetup(startup.Setup):
     def resume(self, run: ppo.Run, ranks: Ranks) -> bool:
         resumed, pool = super().resume(run, ranks), run.pool
         with checkpoints.fitting(self.folder.checkpoint, self.learner.file):
-            for saved in self.mates:  # the pool's newest copy stays that
-                (*older, newest), joined = pool.copies, pool.next_number
-                pool.freeze(frozen.frozen_copy(run.average, saved["model"]), saved["global_step"])
-                pool.copies = [*older, joined, newest][-self.args.pool_size :]
+            for saved in self.mates:
+                mate = frozen.frozen_copy(run.average, saved["model"])
+                pool.freeze(mate, saved["global_step"], newest=False)
         if "rates" in self.saved:  # it has taken over; it draws otherwise than the other does
             rate, new_rate = self.saved["rates"]
             for group in run.optimizer.param_groups:

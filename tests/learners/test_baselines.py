@@ -178,12 +178,12 @@ def test_the_central_critic_sees_the_orders_of_the_same_board_alone():
 def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
     """Against all joint orders of ENGLAND's first phase, each by how likely the policy gives it."""
     run = make_run(map="small", num_envs=1, alternatives=300, reward="center_delta")
-    tried, games = baselines.Counterfactual(run), run.games
+    games = run.games
     decisions, orders = games.decisions(), games.new_orders()
     numbers = make_bot("dumbbot").act(games, decisions)
     games.write_orders(orders, decisions, numbers)
     mine = decisions.take(np.array([0]))
-    found = tried.expected(games, mine, orders)
+    found = run.baselines(mine, orders)
 
     slots = [range(n) for n in np.diff(mine.order_start)]
     every = np.array(list(itertools.product(*slots)))
@@ -195,7 +195,7 @@ def test_the_baseline_is_the_mean_over_all_orders_given_those_of_the_others():
     assert share.sum() == pytest.approx(1, abs=1e-4)
     given = np.repeat(orders, len(every), 0)
     given[:, mine.slot_province] = order_numbers(many, every.reshape(-1)).reshape(len(every), -1)
-    brought = tried.leaves.evaluate(
+    brought = run.leaves.evaluate(
         games, many.game, many.power, given, np.zeros(len(every), np.uint64)
     )
     mean, square = (float(share @ part) for part in (brought, brought**2))
@@ -208,7 +208,7 @@ def test_the_learner_s_movement_decisions_alone_have_another_value():
         num_envs=12, num_steps=200, learner_seats=1, scheme="counterfactual", alternatives=3
     )
     mean = 7.5
-    run.counterfactual.expected = lambda games, decisions, orders: np.full(decisions.count, mean)
+    run.baselines = lambda decisions, orders: np.full(decisions.count, mean)
     phases = set()
     for _ in range(12):
         before = run.buffer.count.copy()
