@@ -315,10 +315,6 @@ class OpponentPool:
             members = np.where(rng.random(shape) < self.args.pool_bot_prob, bots, members)
         return members
 
-    def act(self, members: np.ndarray, obs, decisions, noise, temperature) -> np.ndarray:
-        """Return orders (S,) that copies `members` (D,), ascending, sample for D decisions."""
-        return frozen.act(self.agents, members, obs, decisions, noise, temperature)
-
     def record(self, games: np.ndarray, score: np.ndarray) -> None:
         """Add finished `games` (copies,) against each copy, and the learner's `score` in them."""
         for number, played, scored in zip(self.copies, games.tolist(), score.tolist()):
@@ -639,7 +635,7 @@ class Run:
         )
         noise, temperature = ops.sample_noise(games, theirs), seats.temperature[where][rows]
         with clock("inference"):
-            chosen = pool.act(members[rows], obs, theirs, noise, temperature)
+            chosen = frozen.act(pool.agents, members[rows], obs, theirs, noise, temperature)
         games.write_orders(orders, theirs, engine.order_numbers(theirs, chosen))
 
         # Bots, and powers that begin with random orders.

@@ -266,7 +266,7 @@ def make_player(
 
 
 class Policies(OpponentPool):
-    """The pool of a scheme: each power of a copy may have a network of its own."""
+    """A pool that can freeze the learner as soon as it beats its newest copy."""
 
     def is_due(self, global_step: int) -> bool:
         wanted, newest = self.args.freeze_score, self.copies[-1]
@@ -274,25 +274,12 @@ class Policies(OpponentPool):
         beaten = wanted is not None and games >= FREEZE_GAMES and score >= wanted * games
         return beaten or super().is_due(global_step)
 
-    def act(self, copies: np.ndarray, obs, decisions, noise, temperature) -> np.ndarray:
-        if self.args.scheme != "independent":
-            return super().act(copies, obs, decisions, noise, temperature)
-        chosen = np.empty(len(decisions.slot_province), np.int64)
-        for number in np.unique(copies).tolist():  # whose networks each choose for one power
-            first, last = np.searchsorted(copies, [number, number + 1])
-            slots = slice(*decisions.slot_start[[first, last]])
-            orders = slice(*decisions.order_start[[slots.start, slots.stop]])
-            own = obs.part(first, last), decisions.part(first, last)
-            sampled_by = {"noise": noise[orders], "temperature": temperature[first:last]}
-            with torch.inference_mode():
-                action = self.agents[number].get_action_and_value(*own, **sampled_by)
-            chosen[slots] = action.chosen
-        return chosen
-
 
 class SchemeRun(TeamRun):
     def __init__(self, setup: startup.Setup, ranks: Ranks):
-        check_scheme(setup.args, setup.game_map)
+        args = setup.args
+        if args.scheme == "central" and (args.partners == "pool" or args.learner_seats < 2):
+            raise engine.UserError("--scheme central needs --learner-seats 2 or more, or --teams")
         super().__init__(setup, ranks, Policies)
 
     @cached_property
@@ -340,11 +327,6 @@ class LearnerCritic(Critic):
         run, args = self.run, self.run.args
         position = engine.reward_input(result, victory_centers, args.year_limit != "truncate")
         return run.reward(position, min(1.0, run.step / args.total_timesteps))
-
-
-def check_scheme(args: Args, game_map: engine.Map) -> None:
-    if args.scheme == "central" and (args.partners == "pool" or args.learner_seats < 2):
-        raise engine.UserError("--scheme central needs --learner-seats 2 or more, or --teams")
 
 
 train = partial(ppo.train, make_run=SchemeRun)

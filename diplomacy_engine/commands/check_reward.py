@@ -51,13 +51,5 @@ def print_schemes(console: Console, result: dict) -> None:
         # A social dilemma is neither competitive nor collaborative, and so has two to show.
         for scheme in SCHEMES[max(0, index - 1 - (index == len(SCHEMES) - 1)) : index]:
             pair = check["against"][scheme]
-            seating = ", ".join(f"{power} {name}" for power, name in pair["players"].items())
-            console.print(
-                f"\n{among}: not {scheme} by pair {pair['pair']}, game seed {pair['seed']}\n"
-                f"  {seating}: {_rewards(pair['rewards'])}\n"
-                f"  with {pair['instead']} as {pair['power']}: {_rewards(pair['twin_rewards'])}"
-            )
-
-
-def _rewards(rewards: dict[str, float]) -> str:
-    return ", ".join(f"{power} {reward:.4g}" for power, reward in rewards.items())
+            what = f"not {scheme} by pair {pair['pair']}, game seed {pair['seed']}"
+            console.print(f"\n{among}: {what}, with {pair['instead']} as {pair['power']}")

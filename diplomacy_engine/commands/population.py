@@ -84,7 +84,15 @@ def run_rank(arguments: Rank) -> int:
     population = _population(arguments)
     rules = rules_of(arguments, population.rules)
     if arguments.player:
-        ranks = _rank_players(arguments, population, rules)
+        seed, threads, ranks = arguments.seed, arguments.threads, {}
+        players = load_players(arguments.player, rules.map, arguments)
+        members = load_members(population, threads=threads)
+        num_games = arguments.games or rank_games(population.map.name)
+        announce_compilation()
+        for player in players:
+            with showing_progress(num_games) as progress:
+                how = {"progress": progress, "seed": seed, "threads": threads, "map": rules.map}
+                ranks[player.name] = rank_player(population, player, members, num_games, **how)
     else:
         person, rng = arguments.person or PERSON, np.random.default_rng(arguments.seed)
         replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
@@ -113,21 +121,6 @@ def _population(arguments: Rank | Show) -> Population:
     else:
         game_map = map_of(arguments.map, names)
     return read_population(population_folder(None, game_map), game_map)
-
-
-def _rank_players(
-    arguments: Rank, population: Population, rules: GameRules
-) -> dict[str, PopulationRank]:
-    players = load_players(arguments.player, rules.map, arguments)
-    members = load_members(population, threads=arguments.threads)
-    num_games = arguments.games or rank_games(population.map.name)
-    announce_compilation()
-    ranks, seed, threads = {}, arguments.seed, arguments.threads
-    for player in players:
-        with showing_progress(num_games) as progress:
-            how = {"progress": progress, "seed": seed, "threads": threads, "map": rules.map}
-            ranks[player.name] = rank_player(population, player, members, num_games, **how)
-    return ranks
 
 
 def print_ranks(population: Population, ranks: dict[str, PopulationRank], game_map: Map) -> None:

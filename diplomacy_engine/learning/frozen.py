@@ -125,7 +125,21 @@ def act(
         return chosen
     numbers, firsts = np.unique(who, return_index=True)
     firsts = np.append(firsts, len(who))  # (K + 1,), of K networks
-    inputs = agents[int(numbers[0])].inputs
+    asked = tuple(agents[int(number)] for number in numbers)
+
+    def of_part(first: int, last: int) -> tuple[slice, np.ndarray, np.ndarray | None]:
+        """Return the slots of some decisions, and their noise and temperature."""
+        slots = slice(*decisions.slot_start[[first, last]])
+        own_noise = noise[slice(*decisions.order_start[[slots.start, slots.stop]])]
+        return slots, own_noise, None if temperature is None else temperature[first:last]
+
+    if not hasattr(asked[0], "get_action"):  # each is several networks
+        for agent, first, last in zip(asked, firsts, firsts[1:]):
+            slots, *sampled_by = of_part(first, last)
+            own = obs.part(first, last), decisions.part(first, last)
+            chosen[slots] = agent.get_action_and_value(*own, None, *sampled_by).chosen
+        return chosen
+    inputs = asked[0].inputs
     # A board is there once for each network that looks at it, one network's after the other's.
     network = np.repeat(np.arange(len(numbers)), np.diff(firsts))
     count = len(obs.board)
@@ -135,17 +149,12 @@ def act(
     obs = obs._replace(board=board, last_order=last_order, scalars=scalars, row=row)
     boards = inputs(obs)
     orders = inputs.orders(boards, decisions)
-    asked = tuple(agents[int(number)] for number in numbers)
     if not ops.uses_kernels(boards.globals) and len(asked) > 1 and alike(asked):
         together = batched.act(asked, boards, orders, firsts, edges, noise, temperature)
         if together is not None:
             return together
     parts = boards.split(firsts, edges), orders.split(firsts, edges * inputs.num_provinces)
     for agent, first, last, own_boards, own in zip(asked, firsts, firsts[1:], *parts):
-        slots = slice(decisions.slot_start[first], decisions.slot_start[last])
-        begin, end = decisions.order_start[slots.start], decisions.order_start[slots.stop]
-        own_temperature = None if temperature is None else temperature[first:last]
-        own_noise = noise[begin:end] if len(noise) else noise
-        codes = agent.encode(own_boards)
-        chosen[slots] = agent.get_action(codes, own, own_noise, own_temperature).chosen
+        slots, *sampled_by = of_part(first, last)
+        chosen[slots] = agent.get_action(agent.encode(own_boards), own, *sampled_by).chosen
     return chosen

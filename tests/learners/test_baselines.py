@@ -24,7 +24,7 @@ from diplomacy_engine import (
 )
 from diplomacy_engine.clock import Clock
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.learning import checkpoints, ops, pickling, startup
+from diplomacy_engine.learning import checkpoints, frozen, ops, pickling, startup
 from diplomacy_engine.learning.ranks import Ranks
 from diplomacy_engine.players.policy.files import policy_file
 from diplomacy_engine.rules.state import in_movement
@@ -132,7 +132,7 @@ def test_a_frozen_copy_plays_each_power_by_that_power_s_network():
     obs, decisions = asked(VectorGame("three", 12, seed=3))
     who = np.sort(np.random.default_rng(1).choice(pool.copies, decisions.count))
     cold = np.full(decisions.count, 1e-6, np.float32)  # so that noise decides nothing
-    found = pool.act(who, obs, decisions, noise_of(decisions, 1), cold)
+    found = frozen.act(pool.agents, who, obs, decisions, noise_of(decisions, 1), cold)
     players = [baselines.make_player(pool.agents[number], "it").agent for number in pool.copies]
     likeliest = [player.act(obs, decisions, ops.LIKELIEST)[0] for player in players]
     first = who[decisions.slot_decision] == pool.copies[0]

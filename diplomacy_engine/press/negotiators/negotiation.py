@@ -1,6 +1,6 @@
 """Negotiators, which talk for a power before it orders, and the protocol of a phase's talk."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -107,40 +107,23 @@ def negotiate(
         for player, game, power in speakers:
             wish[game, power] = player.wishes(talk(game, power))
         press.propose(wish)
-    else:
-        answering = np.where(seats, seat_player, NONE)
-        _hold_offers(press, decisions, players, answering, speakers, talk)
-    for player, game, power in speakers:
-        if isinstance(player, Listener):
-            player.hear(talk(game, power))
-
-
-def _hold_offers(
-    press: Press,
-    decisions: Decisions,
-    players: Sequence[Player],
-    seat_player: np.ndarray,
-    speakers: list[tuple[Negotiator, np.ndarray, np.ndarray]],
-    talk: Callable[[np.ndarray, np.ndarray], Talk],
-) -> None:
-    """Hold the rounds of offers; `seat_player` is NONE where nobody can answer. The receiver
-    answers; in `propose-choose` press both sides pick one of each pair of offers."""
+    # The receiver of an offer answers; where both sides choose, each picks one of a pair's offers.
     choosing = press.protocol == "propose-choose"
-    for _ in range(press.rounds):
+    for _ in range(press.rounds if press.protocol != "mutual" else 0):
         parts, words = [], []
         for player, game, power in speakers:
             parts.append((player.proposals if choosing else player.offers)(talk(game, power)))
             words += spoken(player, parts[-1].count)
         offers = join_offers(parts)
         if not offers.count:
-            return
+            break
         sides = [offers.sender, offers.receiver] if choosing else [offers.receiver]
         power = np.concatenate(sides).astype(np.int64)
         game = np.tile(offers.game.astype(np.int64), len(sides))
         number_of = np.tile(np.arange(offers.count), len(sides))
         agreed, answers = np.zeros((len(sides), offers.count), bool), [""] * offers.count
         for number, player in enumerate(players):
-            rows = np.flatnonzero(seat_player[game, power] == number)
+            rows = np.flatnonzero(seats[game, power] & (seat_player[game, power] == number))
             if len(rows) and isinstance(player, Negotiator):
                 answer = player.choices if choosing else player.answers
                 questions = offers.take(number_of[rows])
@@ -148,6 +131,9 @@ def _hold_offers(
                 for row, text in zip(number_of[rows], spoken(player, len(rows))):
                     answers[row] = text or answers[row]
         press.settle(offers, agreed.all(0), decisions, (words, answers))
+    for player, game, power in speakers:
+        if isinstance(player, Listener):
+            player.hear(talk(game, power))
 
 
 def partner_of(talk: Talk, offers: Offers) -> np.ndarray:
