@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -82,6 +82,16 @@ class FolderLock:
             self.close()
 
 
+@contextlib.contextmanager
+def refusing(path: str | Path, what: str) -> Iterator[None]:
+    """Turn what the system refuses in a block into a UserError: `path` cannot be `what`."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename not in (None, str(path)) else ""
+        raise UserError(f"{path} cannot be {what}: {where}{_reason(error)}") from error
+
+
 def atomic_write(
     path: str | Path, content: bytes | Callable[[BinaryIO], None], mode: int = 0o666
 ) -> None:
@@ -151,8 +161,5 @@ def check_target(name: str | Path | None) -> None:
 
 
 def file_sha256(path: str | Path) -> str:
-    try:
-        with open_file(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {_reason(error)}") from error
+    with refusing(path, "read"), open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from typing import TextIO
 
 from rich.console import Console
@@ -130,7 +131,8 @@ class Progress:
         done = min(self._step / self.total, 1.0)
         rate = self.rate()
         remaining = max(0, self.total - self._step)  # the last update may go past it
-        duration = "?" if remaining and rate <= 0 else _duration(remaining and remaining / rate)
+        seconds = round(remaining and remaining / rate) if rate > 0 or not remaining else None
+        duration = "?" if seconds is None else str(timedelta(seconds=seconds))
         parts = [  # text, and how soon it gives way
             (f"{done:6.1%}", 0),
             (f"{self._step:,} of {self.total:,} {self.unit}", 5),
@@ -211,9 +213,3 @@ def show(name: str, value: object) -> str:
     if name.endswith("_share"):
         return f"{number:.1%}"
     return f"{int(number):,}" if number.is_integer() else f"{number:,.3g}"
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(int(seconds + 0.5), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from ._files import read_file
+from ._files import read_file, refusing
 from ._suggest import did_you_mean, quoted
 from .errors import UserError
 
@@ -144,10 +144,8 @@ def filled_pattern(pattern: str, standing_for: Mapping[str, str]) -> re.Pattern:
 
 def read_content(path: str | Path, most: int) -> bytes:
     """Return what is in a file of at most so many bytes; UserError if it cannot be read."""
-    try:
+    with refusing(path, "read"):
         return read_file(path, most)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def _settings(cls: Any, values: object, source: object) -> dict[str, Any]:

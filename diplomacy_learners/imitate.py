@@ -28,7 +28,7 @@ from tyro.conf import Positional
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import Decisions, Game, Map, UserError, load_map
-from diplomacy_engine._files import atomic_write
+from diplomacy_engine._files import atomic_write, refusing
 from diplomacy_engine.constants import COMPLETED, DISBAND, HOLD, WAIVE, WINTER_ADJUSTMENTS
 from diplomacy_engine.flags import checked
 from diplomacy_engine.games.decisions import ragged_rows, row_edges
@@ -109,23 +109,17 @@ def read_examples(args: Args, game_map: Map) -> tuple[Examples, Examples, Counte
     parts: tuple[list, list] = [], []
     counts: Counter = Counter()
     for path in args.games:
-        for saved in _games_of(path, game_map):
-            examples = examples_of(saved, game_map, counts)
-            if examples is not None:
-                number = zlib.crc32(str(saved.get("id", counts["games"])).encode())
-                parts[number % HELD_OUT == 0].append(examples)
-                counts["games"] += 1
+        with refusing(path, "read"):
+            for saved in read_games(path, game_map):
+                examples = examples_of(saved, game_map, counts)
+                if examples is not None:
+                    number = zlib.crc32(str(saved.get("id", counts["games"])).encode())
+                    parts[number % HELD_OUT == 0].append(examples)
+                    counts["games"] += 1
     for part, name in zip(parts, ("learn from", "hold out")):
         if not part:
             raise UserError(f"{', '.join(args.games)}: of {counts['games']} games none to {name}")
     return Examples.join(parts[False]), Examples.join(parts[True]), counts
-
-
-def _games_of(path: str, game_map: Map) -> Iterator[dict]:
-    try:
-        yield from read_games(path, game_map)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
 
 
 def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | None:

@@ -12,11 +12,11 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from .._files import FolderLock, _reason, atomic_write, check_writable
+from .._files import FolderLock, atomic_write, check_writable, refusing
 from ..errors import UserError
 from ..players.policy.files import CHECKPOINT
 from ..records import convert, read_json
@@ -31,15 +31,6 @@ _GROWING += ("metrics.jsonl", "replies.jsonl", "rollouts.jsonl")
 def check_name(exp_name: str) -> None:
     if not re.fullmatch(r"[^/\\\x00-\x1f]{1,100}", exp_name):
         raise UserError(f"--exp-name {exp_name!r:.120} must be 1 to 100 characters without slashes")
-
-
-@contextlib.contextmanager
-def refusing(path: str | Path, what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename not in (None, str(path)) else ""
-        raise UserError(f"{path} cannot be {what}: {where}{_reason(error)}") from error
 
 
 class RunFolder:

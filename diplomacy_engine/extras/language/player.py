@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._files import check_target
+from ..._files import check_target, refusing
 from ..._suggest import player_name
 from ...constants import NONE
-from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...players.asking import ask_player
@@ -207,11 +206,8 @@ class LanguagePlayer:
             self._append(lines)
 
     def _append(self, lines: Sequence[str]) -> None:
-        try:
-            with open(self._log, "a", encoding="utf-8") as file:
-                file.writelines(lines)
-        except OSError as error:
-            raise UserError(f"{self._log} cannot be written: {error.strerror or error}") from None
+        with refusing(self._log, "written"), open(self._log, "a", encoding="utf-8") as file:
+            file.writelines(lines)
 
     def _with_fallback(
         self,

@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterator
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -233,18 +234,6 @@ class TalkingProgram(ProgramPlayer):
             wish[seats[speaker], receiver] = clauses == PEACE_ALONE
         return wish
 
-    def offers(self, talk: Talk) -> Offers:
-        return self._offers("offers", talk)
-
-    def proposals(self, talk: Talk) -> Offers:
-        return self._offers("proposals", talk)
-
-    def answers(self, talk: Talk, offers: Offers) -> np.ndarray:
-        return self._agreed("answers", talk, offers)
-
-    def choices(self, talk: Talk, offers: Offers) -> np.ndarray:
-        return self._agreed("choices", talk, offers)
-
     def hear(self, talk: Talk) -> None:
         self._press, boards = _terms("orders", talk), Boards(talk.games)
         for s, seat in enumerate(_seats(talk)):
@@ -320,6 +309,9 @@ class TalkingProgram(ProgramPlayer):
         pairs = [answers.get(key, ("REJ", "")) for key in zip(_seats(talk), rows)]
         self.said = [words for _, words in pairs]
         return np.array([verb != "REJ" for verb, _ in pairs], bool)
+
+    offers, proposals = partialmethod(_offers, "offers"), partialmethod(_offers, "proposals")
+    answers, choices = partialmethod(_agreed, "answers"), partialmethod(_agreed, "choices")
 
 
 def _seats(talk: Talk) -> list[tuple[int, int]]:
