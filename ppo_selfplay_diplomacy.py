@@ -348,7 +348,7 @@ TRANSITION = np.dtype(  # columns of the buffer; add your own, as ("bonus", np.f
         ("next_values", np.float32),
         ("ends", bool),  # the last transition of an episode
         ("closed", bool),
-        ("row", np.int64),  # of the decision in `Buffer.experience`
+        ("decision", np.int64),  # its number in `Buffer.experience`
     ]
 )
 
@@ -369,9 +369,9 @@ class Buffer:
         self.transitions = np.zeros(shape, TRANSITION)
         self.count = np.zeros(shape[1], np.int64)  # transitions of each stream
         self.open = np.zeros(shape[1], bool)
-        self.seat = np.zeros((2, shape[1]), np.int64)  # game and power of each stream
+        self.game_and_power = np.zeros((2, shape[1]), np.int64)  # of each stream
         self.experience: list[Experience] = []  # one for each phase
-        self.num_rows = 0  # of `experience`
+        self.num_decisions = 0  # of `experience`
 
     def add(
         self, streams: np.ndarray, experience: Experience, logprobs: np.ndarray, values: np.ndarray
@@ -385,18 +385,18 @@ class Buffer:
 
     def append(self, streams: np.ndarray, experience: Experience, transitions: np.ndarray) -> None:
         """Open `transitions` (n,) of `streams` (n,), which have none that is open."""
-        transitions["row"] = self.num_rows + np.arange(len(streams))
+        transitions["decision"] = self.num_decisions + np.arange(len(streams))
         self.transitions[self.count[streams], streams] = transitions
         self.count[streams] += 1
         self.open[streams] = True
-        self.seat[:, streams] = experience.decisions.game, experience.decisions.power
-        self.num_rows += len(streams)
+        self.game_and_power[:, streams] = experience.decisions.game, experience.decisions.power
+        self.num_decisions += len(streams)
         self.experience.append(experience)
 
-    def open_seats(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def open_streams(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the streams (n,) with an open transition, and the game and power of each."""
         streams = np.flatnonzero(self.open)
-        return streams, *self.seat[:, streams]
+        return streams, *self.game_and_power[:, streams]
 
     def pay(self, streams: np.ndarray, rewards: np.ndarray) -> None:
         """Add `rewards` (n,) to the open transitions of `streams` (n,)."""
@@ -414,7 +414,7 @@ class Buffer:
         experience, closed = Experience.join(self.experience), self.transitions["closed"]
         learned, advantages = self.transitions[closed], advantages[closed]
         batch = Batch(
-            experience.take(learned["row"]),
+            experience.take(learned["decision"]),
             np.ascontiguousarray(learned["logprobs"]),
             np.ascontiguousarray(learned["values"]),
             advantages,
@@ -424,25 +424,25 @@ class Buffer:
         carried = self.transitions[self.count[streams] - 1, streams]
         self.clear(self.transitions.shape)
         if len(streams):
-            self.append(streams, experience.take(carried["row"]), carried)
+            self.append(streams, experience.take(carried["decision"]), carried)
         return batch
 
 
 def pay_learner(run: "Run", result: StepResult) -> None:
     """Add a phase's rewards to the open transitions, and close those whose episode is over."""
     buffer, truncates = run.buffer, run.args.year_limit == "truncate"
-    streams, row, power = buffer.open_seats()
+    streams, game, power = buffer.open_streams()
     position = engine.reward_input(result, run.games.board.victory_centers, not truncates)
-    paid = {name: reward(position)[row, power] for name, reward in run.reward.parts.items()}
+    paid = {name: reward(position)[game, power] for name, reward in run.reward.parts.items()}
     rewards = run.reward.weigh(paid, min(1.0, run.step / run.args.total_timesteps))
     buffer.pay(streams, rewards)
     run.episodes.pay(streams, rewards, paid)
 
-    alive = run.plays_on(result)[row, power]
-    done = ~alive | (result.ended != RUNNING)[row]
-    truncated = done & alive & truncates & (result.ended == YEAR_LIMIT)[row]
+    alive = run.plays_on(result)[game, power]
+    done = ~alive | (result.ended != RUNNING)[game]
+    truncated = done & alive & truncates & (result.ended == YEAR_LIMIT)[game]
     buffer.close(streams[done & ~truncated], 0.0)
-    buffer.close(streams[truncated], run.values_of(row[truncated], power[truncated]))
+    buffer.close(streams[truncated], run.values_of(game[truncated], power[truncated]))
     run.episodes.end(streams[done])
 
 
@@ -749,9 +749,9 @@ def train(
             if advance(run, ranks, log):
                 raise startup.Stopped  # saves
         # Learn from what is left, open transitions with the value of their positions.
-        if ranks.sum({"rows": run.buffer.num_rows})["rows"]:
-            streams, row, power = run.buffer.open_seats()
-            run.buffer.close(streams, run.values_of(row, power))
+        if ranks.sum({"decisions": run.buffer.num_decisions})["decisions"]:
+            streams, game, power = run.buffer.open_streams()
+            run.buffer.close(streams, run.values_of(game, power))
             learn(run, ranks, log)
         if run.evaluated_at < run.step:
             evaluate_and_save(log, last=True)

@@ -497,9 +497,7 @@ class Game:
         """Return province -> the deals that take orders from the power's unit there."""
         return self._talk.bindings(self.map.power_number(power))
 
-    def change_rules(
-        self, rules: GameRules | None = None, strict: bool = True, **changes: Any
-    ) -> None:
+    def change_rules(self, rules: GameRules | None = None, **changes: Any) -> None:
         """Continue by other rules of the same map, or with other fields of the rules; for another
         kind of press see `take_up_talk`. UserError, and then nothing has changed."""
         rules = replace(rules or self.rules, **changes)
@@ -508,7 +506,7 @@ class Game:
         before, self._games.rules = self.rules, rules
         if rules.talk != before.talk:
             try:
-                self.take_up_talk(strict)
+                self.take_up_talk()
             except UserError:
                 self._games.rules = before
                 raise

@@ -246,9 +246,8 @@ def test_a_broken_word_is_counted_and_has_a_price():
     words, kept = (getattr(free.press.tally, name).sum() for name in ("words", "words_kept"))
     assert 0 < kept < words and figures(free)["kept"] == pytest.approx(kept / words)
     paid = free.buffer.transitions["rewards"] - priced.buffer.transitions["rewards"]
-    assert np.array_equal(free.buffer.transitions["row"], priced.buffer.transitions["row"]) and set(
-        np.unique(paid)
-    ) <= {0, 2, 4}
+    numbers = [run.buffer.transitions["decision"] for run in (free, priced)]
+    assert np.array_equal(*numbers) and set(np.unique(paid)) <= {0, 2, 4}
     assert paid.sum() == 2 * (words - kept)
     again, broken = played(0, 0), free.press.tally.broken_year
     again.games.copy_from(free.games, *2 * [np.arange(free.games.num_games)], keep_seeds=True)

@@ -116,7 +116,7 @@ def test_every_decision_is_trained_on_once(name, trained):
     sizes = [line["charts/batch_size"] for line in metrics(run) if "charts/batch_size" in line]
     assert sum(sizes) == saved["global_step"] and len(sizes) == counters["updates"]
     for own in saved["ranks"]:
-        assert own["buffer"]["num_rows"] == 0 and not own["buffer"]["open"].any()
+        assert own["buffer"]["num_decisions"] == 0 and not own["buffer"]["open"].any()
 
 
 def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch):
