@@ -6,7 +6,6 @@ from torch import nn
 
 from ..games.decisions import Decisions
 from ..games.observation import BoardViews
-from ..games.vector_game import VectorGame
 from ..players.policy.player import PolicyPlayer
 from ..players.protocols import Explanation
 from . import ops
@@ -17,14 +16,9 @@ class AgentNetwork:
 
     def __init__(self, agent: nn.Module):
         self.agent = agent
+        self.observe, self.legal_orders = agent.observe, agent.legal_orders
         self.vocabulary_hash = agent.inputs.vocabulary_hash
         self.num_powers = agent.inputs.num_powers
-
-    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> BoardViews:
-        return self.agent.observe(games, rows, powers)
-
-    def legal_orders(self, games: VectorGame, decisions: Decisions) -> Decisions:
-        return self.agent.legal_orders(games, decisions)
 
     @torch.no_grad()
     def act(

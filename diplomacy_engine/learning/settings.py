@@ -45,11 +45,12 @@ def parse_args(
         raise SystemExit(fail(error) if first else 2) from None
     about = about or getattr(sys.modules.get(args_class.__module__), "__doc__", None) or ""
     help_text = "\n\n".join(about.split("\n\n")[:2])
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
     with ended_by_reader():
         args = tyro.cli(
             args_class,
             args=words,
-            prog=_program(),
+            prog=spec and f"python -m {spec.name}",  # tyro would name the file of a module
             default=default,
             description=help_text,
             console_outputs=first,
@@ -59,11 +60,6 @@ def parse_args(
     except UserError as error:
         raise SystemExit(fail(error) if first else 2) from None
     return args
-
-
-def _program() -> str | None:
-    spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return f"python -m {spec.name}" if spec else None  # tyro would name the file of a module
 
 
 def map_file(game_map: str) -> Path | None:
