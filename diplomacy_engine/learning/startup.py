@@ -416,10 +416,16 @@ def _closed_on_failure(folder: RunFolder | None) -> Iterator[None]:
 
 
 def _open_log(setup: Setup) -> RunLog:
-    args, saved, script = setup.args, setup.saved, setup.learner.file
+    args, saved, script, folder = setup.args, setup.saved, setup.learner.file, setup.folder
     if saved is not None:
-        _cut_back(setup)
-        log = _make_log(setup, setup.folder, saved["global_step"], saved["seconds"])
+        folder.keep_checkpoint(saved["global_step"])  # where a kill came before that
+        folder.cut_back(saved["files"])
+        # The next resume is to know it, too.
+        folder.save_args(folder.load_args() | {"total_timesteps": args.total_timesteps})
+        if saved["script_sha256"] != file_sha256(script):
+            say(f"note: {script.name} has changed since the last checkpoint of this run")
+            folder.save_script(script)
+        log = _make_log(setup, folder, saved["global_step"], saved["seconds"])
     else:
         folder = RunFolder.create(args, setup.game_map.name, args.exp_name, script)
         try:
@@ -430,17 +436,6 @@ def _open_log(setup: Setup) -> RunLog:
         log.begin(args)
     log.announce()
     return log
-
-
-def _cut_back(setup: Setup) -> None:
-    folder, saved, script = setup.folder, setup.saved, setup.learner.file
-    folder.keep_checkpoint(saved["global_step"])  # where a kill came before that
-    folder.cut_back(saved["files"])
-    # The next resume is to know it, too.
-    folder.save_args(folder.load_args() | {"total_timesteps": setup.args.total_timesteps})
-    if saved["script_sha256"] != file_sha256(script):
-        say(f"note: {script.name} has changed since the last checkpoint of this run")
-        folder.save_script(script)
 
 
 def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 0.0) -> RunLog:
