@@ -104,19 +104,14 @@ def num_globals(num_powers: int) -> int:
 
 def province_borders(board: Board) -> np.ndarray:
     """Return (V, V) float32: each province's row shares 1 among its neighbors, if it has any."""
-    provinces = len(board.terrain)
-    borders = np.zeros((provinces, provinces), np.float32)
-    for unit_kind in range(2):
-        for location, reach in enumerate(board.reach[unit_kind]):
-            borders[board.location_province[location], reach] = 1.0
+    borders = province_reach(board).max(0).astype(np.float32)
     return borders / np.maximum(borders.sum(1, keepdims=True), 1.0)
 
 
 def province_reach(board: Board) -> np.ndarray:
     reach = np.zeros((2, len(board.terrain), len(board.terrain)), np.int8)
     for kind in (ARMY, FLEET):
-        for location, province in enumerate(board.location_province):
-            reach[kind, province] |= board.reach[kind, location]
+        np.maximum.at(reach[kind], board.location_province, board.reach[kind])
     return reach
 
 
