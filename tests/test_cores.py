@@ -2,14 +2,12 @@
 
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 from support.pages import ROOT
 from support.tables import read_table
 
-from diplomacy_engine import _cores
+from diplomacy_engine import VectorGame, _cores
 
 
 @pytest.fixture
@@ -30,14 +28,12 @@ def test_limits_of_cgroups(root, groups, files, cores):
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
 def test_affinity():
-    code = """
-import os
-os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-from diplomacy_engine import VectorGame
-print(VectorGame("small", 64).threads, VectorGame("small", 64, threads=3).threads)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "1 3\n"
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, [min(every)])
+    try:
+        assert [VectorGame("small", 64, threads=n).threads for n in (None, 3)] == [1, 3]
+    finally:
+        os.sched_setaffinity(0, every)
 
 
 def test_nobody_counts_processors_himself():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
 from pettingzoo import AECEnv, ParallelEnv
-from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
+from pettingzoo.test import api_test, parallel_api_test
 from support.environments import legal_text
 from support.maps import TRIBES
 from support.tables import read_table, slow_but
@@ -178,10 +178,8 @@ def test_gymnasium_finds_nothing_wrong(name):
 def test_pettingzoo_finds_nothing_wrong(name, talk, votes):
     settings = {"map": name, "press": talk, "draw_votes": votes}
     parallel_api_test(parallel_env(**settings), num_cycles=60)
-    parallel_seed_test(lambda: parallel_env(**settings), num_cycles=30)
     if name == "small":
         api_test(aec_env(**settings), num_cycles=30)
-        seed_test(lambda: aec_env(**settings), num_cycles=30)
 
 
 @pytest.mark.parametrize(("kind", "changes"), slow_but(FEW, CASES))

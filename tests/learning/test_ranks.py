@@ -199,6 +199,7 @@ STARTING = read_text(__file__, "starting.py.txt")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process")
+@pytest.mark.slow
 def test_started_processes_end_with_one_that_is_killed(tmp_path):
     """They hold its output open, so that reading it to the end waits for them."""
     script = tmp_path / "starting.py"

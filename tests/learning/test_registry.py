@@ -123,6 +123,7 @@ def test_a_pickle_with_code_is_not_loaded(tmp_path):
     assert not (tmp_path / "marker").exists()
 
 
+@pytest.mark.slow
 def test_a_policy_is_loaded_without_pytorchs_compiler():
     """Which alone takes more than a second, and only training uses."""
     code = (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diplomacy_engine import Game, evaluate_player, load_player, make_bot
+from diplomacy_engine import Game, make_bot
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.press.deals import empty_deals
@@ -104,24 +104,3 @@ def test_a_promise_for_a_unit_that_is_gone_is_not_broken():
     deals.dealt[0, 0, 1] = deals.dealt[0, 1, 0] = True
     press.take_up(deals)
     assert not press.judge(games.new_orders()).any()
-
-
-def test_among_keepers_nothing_changes():
-    """Who keeps its word plays the same games whether it must or not."""
-    player = load_player("nash(profiles=2)+dumbbot")
-    found = [
-        evaluate_player(
-            "standard",
-            player,
-            player,
-            7,
-            max_years=2,
-            press="offers",
-            press_rounds=1,
-            binding=binding,
-        ).result()
-        for binding in (True, False)
-    ]
-    assert found[0]["overall"] == found[1]["overall"]
-    assert found[1]["press"]["agreed"] > 0 and found[1]["press"]["kept"] == 1
-    assert found[1]["press"]["kept_by_player"] == [1, 1]
