@@ -486,6 +486,7 @@ def test_a_run_begins_with_a_policy_of_plain_self_play(scheme):
     assert len(model) > len(start["model"])
 
 
+@pytest.mark.slow
 def test_a_policy_of_another_scheme_is_no_beginning(trained, tmp_path, capsys):
     flags = ["--start-from", str(trained("independent")), "--runs-folder", str(tmp_path / "runs")]
     flags += ["--scheme", "central", "--learner-seats", "2", "--hidden", "8", "--num-layers", "1"]
@@ -493,6 +494,7 @@ def test_a_policy_of_another_scheme_is_no_beginning(trained, tmp_path, capsys):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_wins_are_counted_by_team(trained):
     shown = set().union(*metrics(trained("partners")))
     assert {"selfplay/win_ENGLAND+ITALY", "selfplay/win_RUSSIA"} <= shown

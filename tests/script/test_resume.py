@@ -316,7 +316,7 @@ def test_a_resumed_run_is_the_run(seed):
     assert checkpoint_state.pack(run, Ranks())[:2] == checkpoint_state.pack(again, Ranks())[:2]
 
 
-@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("kind", slow_but(("lambda", "hook", "graph", "one memory"), REFUSED))
 def test_what_cannot_be_kept_is_named_before_training(kind):
     class Edited(ppo.Run):
         REBUILT = ppo.Run.REBUILT

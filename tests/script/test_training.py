@@ -260,11 +260,12 @@ def test_a_bot_that_fails_loses_nothing(owner, where, tmp_path, monkeypatch, cap
     for module in (engine, evaluations):
         monkeypatch.setattr(module, "load_player", Looking)
     changes = {"pool_bots": ["hold"], "pool_bot_prob": 0.5, "capture_games": 1}
+    changes |= {"total_timesteps": 300, "eval_interval": 200}
     whole = train(tmp_path / "whole", **changes)
     calls, original = itertools.count(1), getattr(owner, where)
 
     def failing(*args, **options):
-        if next(calls) == (40 if where == "ask_player" else 2):
+        if next(calls) == (20 if where == "ask_player" else 2):
             raise UserError("hold: it has died")
         return original(*args, **options)
 
@@ -272,7 +273,7 @@ def test_a_bot_that_fails_loses_nothing(owner, where, tmp_path, monkeypatch, cap
         patch.setattr(owner, where, failing)
         run = train(tmp_path / "runs", status=2, **changes)
     assert re.search("it has died.*checkpoint", capsys.readouterr().err)
-    assert 0 < load(run)["global_step"] < TINY["total_timesteps"]
+    assert 0 < load(run)["global_step"] < 300
     assert resume(run) == 0
     assert_same_run(whole, run)
 
