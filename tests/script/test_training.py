@@ -204,6 +204,7 @@ def test_a_run_begins_with_the_policy_of_another(trained, tmp_path):
 @pytest.mark.parametrize("name", slow_but(["rich"], SETTINGS))
 def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, capsys):
     """Where there are two processes, the signal is sent to the second: none of them is left."""
+    fork_ranks(monkeypatch)  # the whole run's are started as users' are
     torch.rand(7)  # what this process has drawn before does not matter
     np.random.rand(7)
     changes, folder, steps = SETTINGS[name], None, [0]
@@ -231,7 +232,6 @@ def test_resumed_equals_uninterrupted(name, trained, tmp_path, monkeypatch, caps
     settings = TINY | changes
     assert steps == sorted(set(steps))
     assert settings["eval_interval"] < steps[-1] < settings["total_timesteps"]
-    fork_ranks(monkeypatch)
     assert resume(folder) == 0
     assert_same_run(trained(name), folder)
 
