@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.edits import fork_ranks
 from support.positions import ready, some_batch
 from support.self_play import make_agent, make_args
 from support.tables import read_text
@@ -74,7 +75,8 @@ def wait_for_the_others(ranks: Ranks) -> int:
     return 7
 
 
-def test_a_signal_to_one_process_stops_all():
+def test_a_signal_to_one_process_stops_all(monkeypatch):
+    fork_ranks(monkeypatch)
     ranks = Ranks.start(2, wait_for_the_others)
     (child,) = multiprocessing.active_children()
     ranks.stop.value = True
