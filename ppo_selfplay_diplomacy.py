@@ -46,6 +46,7 @@ from diplomacy_engine.learning import (
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders  # in tensors
 from diplomacy_engine.learning.experience import Batch, Experience  # what is learned from
 from diplomacy_engine.learning.startup import Ranks, RunLog  # processes; curves and checkpoints
+from diplomacy_engine.players.asking import reads_history
 from diplomacy_engine.records import OnlyIf
 
 Count = Annotated[int, Meta(ge=1, le=10**9)]
@@ -542,6 +543,7 @@ class Run:
         self.rng = np.random.default_rng(local.seed)  # of seats, opponents and minibatches
 
         threads = ranks.game_threads(setup.device)
+        self.pool = pool(args, game_map)
         self.games = VectorGame(
             game_map,
             local.num_envs,
@@ -549,9 +551,8 @@ class Run:
             args.max_years,
             threads,
             auto_reset=False,
-            keep_history=bool(args.pool_bots),  # bots may look at the past
+            keep_history=any(map(reads_history, self.pool.bots.values())),
         )
-        self.pool = pool(args, game_map)
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map)
         num_streams = local.num_envs * checks.most_seats(args)

@@ -9,9 +9,9 @@ from .._suggest import quoted
 from ..constants import AGREED, NONE
 from ..errors import UserError
 from ..games.decisions import Decisions, empty_decisions, filled
-from ..games.vector_game import StepResult, VectorGame
+from ..games.vector_game import History, StepResult, VectorGame
 from ..games.votes import bot_votes
-from ..players.asking import ask_player
+from ..players.asking import ask_player, reads_history
 from ..players.bots import RandomBot, make_bot
 from ..players.loading import load_player
 from ..players.protocols import Player
@@ -95,9 +95,7 @@ class AgentGames(AgentBoards):
         movement_only: bool = False,
     ):
         num_games = settings.num_envs
-        games = VectorGame(
-            rules, num_games, threads=settings.threads, auto_reset=False, keep_history=True
-        )
+        games = VectorGame(rules, num_games, threads=settings.threads, auto_reset=False)
         super().__init__(games, gap)
         powers, provinces = games.num_powers, len(games.board.terrain)
         self._power = NONE if settings.power is None else games.map.power_number(settings.power)
@@ -132,6 +130,8 @@ class AgentGames(AgentBoards):
             load_player(one, **how) if isinstance(one, str | Path) else one
             for one in list_opponents(opponents)
         ]
+        if self.games.history is None and any(map(reads_history, new_players)):
+            self.games.history = History(self.games)
         players, seat = [*new_players, *self._own], self._seats.seat
         if self.players:  # those of games that are not over keep their seats, under new numbers
             used, place = np.unique(seat, return_inverse=True)

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import StepResult, VectorGame
 from ..games.votes import bot_votes
-from ..players.asking import orders_of
+from ..players.asking import orders_of, reads_history
 from ..players.loading import load_player
 from ..press.deals import OfferResult, make_offers
 from ..press.negotiators.negotiation import Listener, honest_seats, talk_of
@@ -46,10 +46,11 @@ class NegotiationEnv(gymnasium.Env):
     def __init__(self, map: str | Path = "standard", **settings: Any):
         options, rules = settings_of(TalkSettings, map, settings, self)
         self._reward = None if options.reward == "valid" else make_steady_mix(options.reward)
-        self._games = VectorGame(rules, 1, threads=1, auto_reset=False, keep_history=True)
-        game_map = self._games.map
+        game_map = rules.map
         self._seat = None if options.power is None else game_map.power_number(options.power)
         self._partner = load_player(f"{options.answers}+{options.orders_by}", game_map=game_map)
+        keeps = reads_history(self._partner)
+        self._games = VectorGame(rules, 1, threads=1, auto_reset=False, keep_history=keeps)
         powers, units = self._games.num_powers, len(game_map.unit_powers) + 1
         self.observation_space = MultiDiscrete([powers + 1, 2, units] * len(game_map.provinces))
         action = MaskedActions(offer_sizes(self._games))

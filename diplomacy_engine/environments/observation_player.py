@@ -52,6 +52,8 @@ class ObservationPlayer:
 
     __repr__ = player_name
 
+    reads_history = False
+
     def __init__(
         self,
         policy: Callable[[Any, np.ndarray | None], Any],

@@ -10,6 +10,7 @@ import numpy as np
 from ..constants import AGREED, YEAR_LIMIT
 from ..errors import UserError
 from ..games.vector_game import VectorGame
+from ..players.asking import reads_history
 from ..players.names import numbered
 from ..players.protocols import Player
 from ..press.press import TalkCounter
@@ -53,10 +54,11 @@ class MatchSettings:
             facts |= {"teams": teams.text, "team_victory": teams.victory_centers}
         return facts
 
-    def new_games(self, count: int) -> VectorGame:
-        """Return so many games, without auto-reset."""
+    def new_games(self, count: int, players: Sequence[Player]) -> VectorGame:
+        """Return so many games of players, without auto-reset."""
+        keeps = any(map(reads_history, players))
         return VectorGame(
-            self.rules, count, 1, threads=self.threads, auto_reset=False, keep_history=True
+            self.rules, count, 1, threads=self.threads, auto_reset=False, keep_history=keeps
         )
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:

@@ -71,7 +71,7 @@ def play_pairs(
     for first in range(0, num_pairs, BATCH):
         some = slice(first, first + BATCH)
         seated = seats[:, some].reshape(-1, num_powers)
-        games, rows = match.new_games(len(seated)), np.arange(len(seated))
+        games, rows = match.new_games(len(seated), players), np.arange(len(seated))
         games.seed_games(rows, np.tile(seeds[some], 2))
         state = games.state
         while (running := state.end == RUNNING).any():

@@ -186,7 +186,7 @@ def play_tables(
     reports, seeds = [], settings.game_seeds(first, len(seats))
     for start in range(0, len(seats), settings.batch):
         mine = seats[start : start + settings.batch]
-        games = settings.new_games(len(mine))
+        games = settings.new_games(len(mine), players)
         number, ended = first + start + np.arange(len(mine)), np.arange(len(mine))
         games.seed_games(ended, seeds[start : start + len(mine)])
         recorder = GameRecorder(ended[: max(0, samples - first - start)], games)

@@ -26,6 +26,10 @@ class Slot(NamedTuple):
         ]
 
 
+def reads_history(player: Player) -> bool:
+    return getattr(player, "reads_history", True)
+
+
 def ask_player(games: VectorGame, decisions: Decisions, player: Player) -> np.ndarray:
     """Return the order numbers (S,) int32 that one player gives.
 

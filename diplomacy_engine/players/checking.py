@@ -10,7 +10,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..rules.map import Map, load_map
-from .asking import ask_player, orders_of
+from .asking import ask_player, orders_of, reads_history
 from .bots import make_bot
 from .protocols import ExplainingPlayer, Player
 
@@ -23,8 +23,8 @@ def check_player(player: Player, game_map: Map | str = "small") -> None:
     The player orders in ten positions, two of each of the five phases. Checked are: the shape and
     type of what `act` returns; that every order is legal and no province is ordered twice; that
     neither the games nor the arrays of `decisions` are changed; that a decision's orders do not
-    depend on the other decisions of the call, on earlier calls, or on the row of its game; and that
-    the probabilities of `explain`, if there is one, add up to 1.
+    depend on the other decisions of the call, on earlier calls, on the row of its game, or, unless
+    it reads it, on history; and that the probabilities of `explain`, if any, add up to 1.
 
     Args:
         player: has `name` and `act`, and may have the methods of the other protocols.
@@ -46,6 +46,10 @@ def check_player(player: Player, game_map: Map | str = "small") -> None:
     same = all(np.array_equal(before[key], array) for key, array in games.snapshot().items())
     _require(same, name, "changes the games that it is asked about")
     _check_independent(games, decisions, numbers, player)
+    if not reads_history(player):
+        games.history = None
+        same = np.array_equal(ask_player(games, decisions, player), numbers)
+        _require(same, name, "orders otherwise without history, which it says it does not read")
     if isinstance(player, ExplainingPlayer):
         _check_explanation(games, player)
 

@@ -14,6 +14,7 @@ class Player(Protocol):
     """Gives orders for pending decisions of many games."""
 
     name: str
+    reads_history: bool  # whether it looks at `games.history`; a player that does not say so may
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot of `decisions`, (S,) int32.
@@ -23,7 +24,8 @@ class Player(Protocol):
 
         Random draws are a function of the game's seed, its turn and the power (games/draws.py), so
         that a second call returns the same. Earlier phases are in `games.history`, so that a player
-        goes on with any game in any row; it is None where nobody keeps it, for example in a search.
+        goes on with any game in any row; it is None where nobody keeps it, for example in a search,
+        and in matches and environments of players whose `reads_history` is False.
         A player does not see the others' orders of this phase.
         The arrays of `decisions` are reused after the call; copy them to keep them.
         """

@@ -89,7 +89,7 @@ def resumed(file, rules: GameRules, **flags) -> GameRules:
 
 
 def in_a_match(rules: GameRules) -> GameRules:
-    games = match_settings(rules, max_years=rules.max_years or 30).new_games(1)
+    games = match_settings(rules, max_years=rules.max_years or 30).new_games(1, [])
     return replace(games.rules, max_years=rules.max_years)
 
 

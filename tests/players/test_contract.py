@@ -15,7 +15,7 @@ import diplomacy_engine as engine
 from diplomacy_engine.constants import RUNNING
 from diplomacy_engine.matches.match import MatchReport
 from diplomacy_engine.players.advice import advice, orders_by_player, orders_for
-from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.asking import orders_of, reads_history
 from diplomacy_engine.players.checking import sample_positions
 from diplomacy_engine.players.loading import NEGOTIATORS
 from diplomacy_engine.players.names import UNBOUND, VOICES
@@ -72,6 +72,7 @@ def test_orders(name, map_name, make):
     """The public check passes, and another player of that name orders alike, asked once more too;
     from another seed it may order otherwise."""
     player = make(name, map_name)
+    assert reads_history(player) == any(one in name for one in ("infer:", "llm:", "cmd:"))
     engine.check_player(player, map_name)
     games = sample_positions(engine.load_map(map_name))
     rows = np.arange(games.num_games)

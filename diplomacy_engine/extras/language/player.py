@@ -100,6 +100,10 @@ class LanguagePlayer:
 
     __repr__ = player_name
 
+    @property
+    def reads_history(self) -> bool:
+        return bool(self.settings.history)
+
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         if not decisions.count:
             return np.zeros(0, np.int32)

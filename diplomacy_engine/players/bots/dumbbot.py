@@ -197,6 +197,7 @@ class Dumbbot:
     """DumbBot as David Norman wrote it."""
 
     name = "dumbbot"
+    reads_history = False
     rules: DumbbotRules = NORMAN
     salt = int(Salt.DUMBBOT)
 

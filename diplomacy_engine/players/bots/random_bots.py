@@ -96,6 +96,7 @@ class RandomBot:
     """Draws every order uniformly from the unit's legal orders."""
 
     name = "random"
+    reads_history = False
     restless = False
     salt = int(Salt.RANDOM)
 
@@ -121,6 +122,7 @@ class HoldBot:
     """Holds; disbands what is dislodged; gives no orders in winter."""
 
     name = "hold"
+    reads_history = False
 
     __repr__ = player_name
 

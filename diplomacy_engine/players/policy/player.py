@@ -97,7 +97,7 @@ class PolicyPlayer:
     that cannot help, and does not open all games alike.
     """
 
-    careful = False
+    careful = reads_history = False
 
     def __init__(
         self,

@@ -120,6 +120,10 @@ class BestResponse(SearchPlayer):
         self.assumed = assumed or Assumptions({"self": own})
         self.settings = settings
 
+    @property
+    def reads_history(self) -> bool:
+        return self.assumed.learns or super().reads_history
+
     def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         result = self.search(games, decisions)
         if self.note is not None:

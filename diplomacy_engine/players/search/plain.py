@@ -24,6 +24,7 @@ class Osla:
     """
 
     name = "osla"
+    reads_history = False
 
     def __init__(self):
         self._leaves: Leaves | None = None

@@ -7,6 +7,7 @@ from ...constants import NONE
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
 from ...rules.state import in_movement
+from ..asking import reads_history
 from ..bots.dumbbot import Dumbbot
 from ..protocols import Explanation
 from .draws import Draws
@@ -27,6 +28,10 @@ class SearchPlayer:
     @property
     def greedy(self) -> bool:
         return self.own.greedy
+
+    @property
+    def reads_history(self) -> bool:
+        return reads_history(self.own.player)
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         numbers = np.full(len(decisions.slot_province), NONE, np.int32)

@@ -10,6 +10,7 @@ from ...constants import NONE
 from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...players.asking import reads_history
 from ...players.protocols import Player
 from ..deals import Deals, Offers, join_offers
 from ..press import Press
@@ -163,6 +164,10 @@ class Silent:
     @property
     def greedy(self) -> bool:
         return bool(getattr(self.player, "greedy", False))
+
+    @property
+    def reads_history(self) -> bool:
+        return reads_history(self.player)
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         return self.player.act(games, decisions)
