@@ -95,10 +95,10 @@ def _print_links(server: PlayServer) -> None:
 
 def _print_end(session: PlaySession) -> None:
     """Print the names of drawn members once the game is over, and the person's rank."""
-    for power, seat in (session.now.seats or {}).items() if session.game.is_over else ():
+    game, seed = session.game, session.record.seed
+    for power, seat in (session.now.seats or {}).items() if game.is_over else ():
         if seat.player in session.drawn:
-            drawn = seat.player, session.game.map, session.record.seed
-            population, member = _opponents.member_of(*drawn)
+            population, member = _opponents.member_of(seat.player, game.map, seed)
             place = 1 + population.members.index(member)
             print(
                 f"{power} was {member.name}: {member.scheme}, rating {member.rating:.1f}, "
@@ -121,8 +121,9 @@ def _open(flags: Play) -> PlaySession:
     shown = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
     everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in _named(flags))
     maps = MAP_NAMES if shown and everywhere else ()
-    offers = _opponents.offered, _opponents.mixed, _opponents.levels, _opponents.rated
-    choices = Choices(*offers, maps)
+    choices = Choices(
+        _opponents.offered, _opponents.mixed, _opponents.levels, _opponents.rated, maps
+    )
     file, load_player = _file(flags, game.map, record), partial(_opponents.load, flags)
     return PlaySession(game, file, load_player, record, choices, _opponents.drawn, _opponents.rank)
 

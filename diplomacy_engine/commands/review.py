@@ -32,8 +32,9 @@ def run_review(arguments: Review) -> int:
     replays, facts, records = [], [], []
     for number, saved in enumerate(games, 1):
         try:
-            about = arguments.map, arguments.player, arguments.power
-            reviews, decisions = reviewed(saved, *about, quiet=False)
+            reviews, decisions = reviewed(
+                saved, arguments.map, arguments.player, arguments.power, quiet=False
+            )
         except UserError as error:
             which = f", game {number}" if len(games) > 1 else ""
             raise UserError(f"{arguments.file}{which}: {error}") from error
