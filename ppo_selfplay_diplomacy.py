@@ -23,7 +23,7 @@ Letters in shapes, here and in diplomacy_engine (constants.py):
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -659,7 +659,7 @@ class Run:
         self.buffer.add(streams, experience, logprobs, values)
         self.episodes.decide(streams)
 
-    def evaluate(self, ranks: Ranks, log: RunLog, last: bool, **options: Any) -> None:
+    def evaluate(self, ranks: Ranks, log: RunLog, last: bool, **options: object) -> None:
         """Evaluate the policy against each bot, with `last` also against searches, and log it.
 
         `options` are those of `evaluate_player`, instead of the settings'.
@@ -762,7 +762,7 @@ def train(
     return False
 
 
-def make_agent(options: dict, game_map: Map, kind: type[Agent] = Agent, **more: Any) -> Agent:
+def make_agent(options: dict, game_map: Map, kind: type[Agent] = Agent, **more: bool) -> Agent:
     """Return a new agent; the settings that are read here decide which network it is."""
     names = "hidden", "num_layers", "autoregressive", "cross_support"
     return kind(game_map, *(options[name] for name in names), **more)

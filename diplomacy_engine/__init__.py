@@ -3,7 +3,7 @@ imported when it is first asked for, so that commands start without what they do
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._version import VERSION
 
@@ -76,12 +76,14 @@ _HOME = {name: f".{module}" for module, names in _PUBLIC.items() for name in nam
 __all__ = list(_HOME)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name], __name__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else a name that is not there would be no error
+
+    def __getattr__(name: str):
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOME[name], __name__), name)
+        globals()[name] = value
+        return value
 
 
 if sys.argv[:1] != ["-m"]:  # a command of `python -m diplomacy_engine` makes no environment by id

@@ -1,14 +1,15 @@
 """`copy.deepcopy`, many times as fast for games: arrays, records, and objects made of them."""
 
 import copy
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
+_Value = TypeVar("_Value")
 _CONSTANT = {int, float, bool, str, bytes, type(None)}
 
 
-def copied(value: Any, memo: dict[int, Any]) -> Any:
+def copied(value: _Value, memo: dict) -> _Value:
     """Return what `copy.deepcopy(value, memo)` returns, but arrays that are read-only stay so.
     `memo` has, by their ids, the copies of objects; what a copy shares is its own copy there."""
     kind = type(value)
@@ -34,7 +35,7 @@ def copied(value: Any, memo: dict[int, Any]) -> Any:
     return new
 
 
-def copied_object(self: Any, memo: dict[int, Any]) -> Any:
+def copied_object(self: _Value, memo: dict) -> _Value:
     """The `__deepcopy__` of a class whose objects are no more than their attributes."""
     memo[id(self)] = new = object.__new__(type(self))
     for name, value in vars(self).items():

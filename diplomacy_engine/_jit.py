@@ -22,8 +22,9 @@ from typing import Any
 
 import numba
 from numba.core import event, serialize, sigutils, types
+from numba.core.base import BaseContext
 from numba.core.caching import NullCache
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import Codegen, JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.registry import CPUDispatcher
 
@@ -86,7 +87,7 @@ class KernelCache(NullCache):
         self.kernel, self.allocates = kernel, allocates
         self.compiling = contextlib.ExitStack()
 
-    def file(self, signature: Any, codegen: Any) -> Path:
+    def file(self, signature: object, codegen: Codegen) -> Path:
         function = self.kernel.py_func
         arguments, _ = sigutils.normalize_signature(signature)
         kind = sys.version, numba.__version__, codegen.magic_tuple(), arguments
@@ -96,7 +97,7 @@ class KernelCache(NullCache):
         name = f"{function.__module__}.{function.__qualname__}".removeprefix(f"{__package__}.")
         return Path(CACHE_FOLDER) / f"{name}-{digest.hexdigest()[:24]}.kernel"
 
-    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+    def load_overload(self, sig: object, target_context: BaseContext) -> CompileResult | None:
         """Return a kernel that was compiled before. Else other processes wait for this one."""
         if self.allocates:  # else that would load all that numba compiles with, for some 0.15 s
             target_context.refresh()
@@ -111,7 +112,7 @@ class KernelCache(NullCache):
                     self.compiling.close()
         return kernel
 
-    def save_overload(self, sig: Any, data: CompileResult) -> None:
+    def save_overload(self, sig: object, data: CompileResult) -> None:
         file = self.file(sig, data.codegen)
         part = file.with_suffix(f".{os.getpid()}")
         try:

@@ -5,10 +5,10 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import TextIO
+from typing import IO, TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -23,7 +23,7 @@ REDRAW_SECONDS = 0.25
 BAR_WIDTH = 20
 
 
-def forget(file: TextIO) -> None:
+def forget(file: IO[str]) -> None:
     """Let what is still to be written to a closed pipe vanish, or Python complains at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
@@ -74,7 +74,7 @@ class Progress:
         every: float = 10.0,
         file: TextIO | None = None,
         keep: bool = True,
-        clock=time.monotonic,
+        clock: Callable[[], float] = time.monotonic,
     ):
         """`total` steps of a `unit`; `clock` returns seconds; `file`: None is stdout."""
         self.total, self.unit, self.every = max(1, total), unit, every
@@ -133,7 +133,7 @@ class Progress:
         remaining = max(0, self.total - self._step)  # the last update may go past it
         seconds = round(remaining and remaining / rate) if rate > 0 or not remaining else None
         duration = "?" if seconds is None else str(timedelta(seconds=seconds))
-        parts = [  # text, and how soon it gives way
+        parts: list[tuple[str, float]] = [  # text, and how soon it gives way
             (f"{done:6.1%}", 0),
             (f"{self._step:,} of {self.total:,} {self.unit}", 5),
             (f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s", 4),

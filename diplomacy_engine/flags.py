@@ -9,10 +9,10 @@ from typing import TypeVar
 import tyro
 
 from .errors import UserError
-from .records import convert, refuse_without_effect
+from .records import Dataclass, convert, refuse_without_effect
 
 _BOOLS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_Flags = TypeVar("_Flags")
+_Flags = TypeVar("_Flags", bound=Dataclass)
 
 
 def parse(flags_class: type[_Flags], argv: Sequence[str], prog: str) -> _Flags:

@@ -14,8 +14,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -46,6 +45,10 @@ def convert(cls: type[_Record], values: object, source: object, strict: bool = T
         raise UserError(f"{source}: a text in it is not Unicode") from None
 
 
+class Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
+
+
 class OnlyIf(NamedTuple):
     """A condition without which a setting has no effect.
 
@@ -54,28 +57,29 @@ class OnlyIf(NamedTuple):
     """
 
     reason: str  # part of the error message
-    applies: Callable[[Any], object]  # of all settings: whether it has an effect
+    applies: Callable[..., object]  # of all settings: whether it has an effect
 
-    def for_all(self, *parts: type | str) -> Callable[[type[_Record]], type[_Record]]:
+    def for_all(self, *parts: type[Dataclass] | str) -> Callable[[type[_Record]], type[_Record]]:
         """Return a decorator of a settings class."""
 
-        def decorate(cls: Any) -> Any:
+        def decorate(cls: type[_Record]) -> type[_Record]:
             fields = [[p] if isinstance(p, str) else p.__dataclass_fields__ for p in parts]
             added = [(name, self) for names in fields for name in names]
-            cls._conditions = [*getattr(cls, "_conditions", ()), *added]
+            conditions = [*getattr(cls, "_conditions", ()), *added]
+            setattr(cls, "_conditions", conditions)  # noqa: B010
             return cls
 
         return decorate
 
 
-def changed(settings: Any) -> set[str]:
+def changed(settings: Dataclass) -> set[str]:
     """Return the names of the settings that differ from their defaults."""
     fields = dataclasses.fields(settings)
     return {field.name for field in fields if getattr(settings, field.name) != field.default}
 
 
 def refuse_without_effect(
-    settings: Any, names: Iterable[str], shown: Callable[[str], str] = str
+    settings: Dataclass, names: Iterable[str], shown: Callable[[str], str] = str
 ) -> None:
     """Raise UserError if a setting of these `names`, which the user made, has no effect, see
     `OnlyIf`. `shown` turns a name into what the user writes."""
@@ -98,19 +102,19 @@ def read_json(cls: type[_Record], path: str | Path, most: int) -> _Record:
     return convert(cls, parse_json(read_content(path, most), path), path)
 
 
-def parse_json(content: bytes | str, source: object) -> Any:
+def parse_json(content: bytes | str, source: object) -> object:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:  # also of numbers too long for Python
         raise UserError(f"{source}: not JSON: {error}") from None
 
 
-def read_toml(path: str | Path, most: int) -> dict[str, Any]:
+def read_toml(path: str | Path, most: int) -> dict[str, object]:
     """Return what is in a TOML file of at most so many bytes; UserError if it cannot be read."""
     return parse_toml(read_content(path, most), path)
 
 
-def parse_toml(content: bytes, source: object) -> dict[str, Any]:
+def parse_toml(content: bytes, source: object) -> dict[str, object]:
     for number, line in enumerate(content.splitlines(), 1):
         if line.count(b".") > _MOST_DOTS:
             raise UserError(f"{source}: more than {_MOST_DOTS} dots in line {number}")
@@ -120,22 +124,19 @@ def parse_toml(content: bytes, source: object) -> dict[str, Any]:
         raise UserError(f"{source}: not TOML: {error}") from None
 
 
-def shipped_toml(package: str, name: str) -> dict[str, Any]:
+def shipped_toml(package: str, name: str) -> dict:
     """Return what is in a TOML file that lies beside the modules of a package of ours."""
     return tomllib.loads((files(package) / name).read_text(encoding="utf-8"))
 
 
 def shipped_patterns(
     tables: Mapping[str, Sequence[str]], standing_for: Mapping[str, str]
-) -> SimpleNamespace:
+) -> dict[str, re.Pattern[str]]:
     """Return patterns by name, each of alternatives, with `filled_pattern`."""
-    alternatives = {name: "|".join(rows) for name, rows in tables.items()}
-    return SimpleNamespace(
-        **{name: filled_pattern(text, standing_for) for name, text in alternatives.items()}
-    )
+    return {name: filled_pattern("|".join(rows), standing_for) for name, rows in tables.items()}
 
 
-def filled_pattern(pattern: str, standing_for: Mapping[str, str]) -> re.Pattern:
+def filled_pattern(pattern: str, standing_for: Mapping[str, str]) -> re.Pattern[str]:
     """Return a pattern whose words in capitals stand for other patterns, the first ones first."""
     for word, stands_for in standing_for.items():
         pattern = pattern.replace(word, stands_for)
@@ -148,7 +149,7 @@ def read_content(path: str | Path, most: int) -> bytes:
         return read_file(path, most)
 
 
-def _settings(cls: Any, values: object, source: object) -> dict[str, Any]:
+def _settings(cls: type[Dataclass], values: object, source: object) -> dict[str, object]:
     if not isinstance(values, Mapping):
         raise UserError(f"{source}: expected a table of settings, not {quoted(values, 60)}")
     hints, settings = _hints(cls), {}
@@ -160,7 +161,7 @@ def _settings(cls: Any, values: object, source: object) -> dict[str, Any]:
         if name in settings:
             raise UserError(f"{source}: {name}: is set twice")
         try:
-            settings[name] = value if hints[name] is Any else _plain(value)
+            settings[name] = value if hints[name] is object else _plain(value)
         except ValueError as error:
             raise UserError(f"{source}: {name}: {error}") from None
     return settings
@@ -201,7 +202,7 @@ def _told(cls: type, message: str) -> str:
     return (f"{path}: " if path else "") + f"{key}{reason[:1].lower()}{reason[1:]}"
 
 
-def _choices(hint: Any) -> list:
+def _choices(hint: object) -> list:
     if typing.get_origin(hint) is typing.Literal:
         return list(typing.get_args(hint))
     return [choice for part in typing.get_args(hint) for choice in _choices(part)]

@@ -1,7 +1,6 @@
 """Counts of the learner's wishes or offers, and of deals: the curves `press/*` of a run."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,7 @@ class WishCounts:
         self._clear()
         return sums
 
-    def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
+    def figures(self, sums: Mapping[str, np.ndarray]) -> dict[str, float]:
         met, dealt = np.triu(sums["met"], 1), np.triu(sums["made"], 1)  # each pair once
         figures = {}
         for name, counts, chances in (
@@ -92,7 +91,7 @@ class OfferCounts(WishCounts):
         np.add.at(self.agreed, heard[answer == 1], 1)
         self._add_deals(able, talk["dealt"])
 
-    def figures(self, sums: Mapping[str, Any]) -> dict[str, float]:
+    def figures(self, sums: Mapping[str, np.ndarray]) -> dict[str, float]:
         figures = super().figures(sums)
         chances, heard = sums["chances"], sums["heard"].sum()
         if chances:
@@ -117,5 +116,5 @@ class TalkEpisodes(Episodes):
     def take(self) -> Sums:
         return super().take() | self.counts.take()
 
-    def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    def figures(self, sums: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
         return super().figures(sums) | {"press": self.counts.figures(sums)}

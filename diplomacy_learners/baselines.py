@@ -261,7 +261,7 @@ def make_player(
 ) -> PolicyPlayer:
     if isinstance(agent, Central):  # a player does not see what other powers order
         agent = copy.copy(agent)
-        agent.get_action_and_value = partial(agent.get_action_and_value, alone=True)
+        vars(agent)["get_action_and_value"] = partial(agent.get_action_and_value, alone=True)
     return policy_player(agent, name, greedy, settings)
 
 
@@ -330,7 +330,7 @@ class LearnerCritic(Critic):
 
 
 train = partial(ppo.train, make_run=SchemeRun)
-AGENTS = {"independent": Independent, "central": Central}
+AGENTS: dict[str, type[nn.Module]] = {"independent": Independent, "central": Central}
 
 
 def make_agent(options: dict, game_map: engine.Map) -> nn.Module:

@@ -88,7 +88,8 @@ class Lesson(NamedTuple):
     share: np.ndarray  # (n,) float32, a row's weight in its decision
     value: np.ndarray  # (n,) float32, the policy's value before learning
 
-    take, join = take_rows, staticmethod(join_rows)
+    def take(self, rows: np.ndarray) -> "Lesson":
+        return take_rows(self, rows)
 
 
 def play(
@@ -134,7 +135,7 @@ def play(
             searches.clear()
             parts.append(lesson)
         games.step(orders)
-    return Lesson.join(parts)
+    return join_rows(parts)
 
 
 def spread_out(
@@ -169,7 +170,7 @@ def spread_out(
     share[share < 0.02] = 0
     share /= np.bincount(rows, share, count)[rows]
     varied = varied._replace(experience=experience, share=share.astype(np.float32))
-    return Lesson.join([lesson.take(plain), varied.take(np.flatnonzero(share))])
+    return join_rows([lesson.take(plain), varied.take(np.flatnonzero(share))])
 
 
 def learn(
@@ -206,8 +207,10 @@ def learn(
 def evaluate(args: Args, agent: Agent, game_map: Map, seed: int, trained: dict) -> dict[str, float]:
     player = policy_player(agent, "distilled", settings=trained)
     bot = load_player(args.eval_bot, game_map=game_map)
-    rules = {"seed": seed, "threads": args.threads}
-    result = evaluate_player(game_map, player, bot, args.eval_games, **rules).result()
+    report = evaluate_player(
+        game_map, player, bot, args.eval_games, seed=seed, threads=args.threads
+    )
+    result = report.result()
     names = "solo", "win", "sum_of_squares"
     return {f"eval/{name}": result["overall"][name]["value"] for name in names}
 
@@ -260,7 +263,7 @@ def run(args: Args) -> int:
                 keep_history=True,
             )
             lessons.append(play(args, player, policy, games, others, rng))
-        lesson = Lesson.join(lessons)
+        lesson = join_rows(lessons)
         decisions += round(float(lesson.share.sum()))
         figures = learn(args, agent, optimizer, lesson, rng)
         figures |= evaluate(args, agent, game_map, seed, trained)
@@ -270,7 +273,7 @@ def run(args: Args) -> int:
         step = start["global_step"] + decisions
         model = agent.state_dict()
         policy = checkpoints.policy_dict(learner.file, trained, game_map, model, step)
-        policy |= {"probe": probe(learner, agent, game_map)}
+        policy |= {"probe": probe(learner.make_player, agent, game_map)}
         folder.save_checkpoint(step, checkpoints.to_bytes(policy))
         shown = ", ".join(f"{name} {value:.3g}" for name, value in figures.items())
         print(f"round {number}: {decisions:,} decisions, {shown}", flush=True)

@@ -92,7 +92,8 @@ class Examples(NamedTuple):
     share: np.ndarray  # (n,) float32, the power's `sum_of_squares` at the end of the game
     moving: np.ndarray  # (n,) bool, whether it is a movement phase
 
-    take, join = take_rows, staticmethod(join_rows)
+    def take(self, rows: np.ndarray) -> "Examples":
+        return take_rows(self, rows)
 
 
 def only(decisions: Decisions, chosen: np.ndarray, free: np.ndarray) -> Decisions:
@@ -119,7 +120,7 @@ def read_examples(args: Args, game_map: Map) -> tuple[Examples, Examples, Counte
     for part, name in zip(parts, ("learn from", "hold out")):
         if not part:
             raise UserError(f"{', '.join(args.games)}: of {counts['games']} games none to {name}")
-    return Examples.join(parts[False]), Examples.join(parts[True]), counts
+    return join_rows(parts[False]), join_rows(parts[True]), counts
 
 
 def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | None:
@@ -281,12 +282,18 @@ class Imitation:
     def content(self) -> bytes:
         """Return a checkpoint that the plain script plays."""
         args, learner = self.args, ppo.LEARNER_SPEC
-        network = {"hidden": args.hidden, "num_layers": args.num_layers, "cross_support": True}
-        plain = ppo.Args(map=args.map, reward="sum_of_squares=1", gamma=1.0, **network)
+        plain = ppo.Args(
+            map=args.map,
+            reward="sum_of_squares=1",
+            gamma=1.0,
+            hidden=args.hidden,
+            num_layers=args.num_layers,
+            cross_support=True,
+        )
         model = self.agent.state_dict()
         settings = asdict(plain) | {"temperature": args.temperature}
         policy = checkpoints.policy_dict(learner.file, settings, self.game_map, model, self.step)
-        policy["probe"] = probe(learner, self.agent, self.game_map)
+        policy["probe"] = probe(learner.make_player, self.agent, self.game_map)
         return checkpoints.to_bytes(policy | {"imitation": self.state()})
 
 

@@ -25,6 +25,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -79,7 +80,7 @@ class Args(ppo.Args):
     machine"""
 
 
-def explored(settings: dict, first: Any, rng: np.random.Generator, anew: float = QUARTER) -> dict:
+def explored(settings: dict, first: Args, rng: np.random.Generator, anew: float = QUARTER) -> dict:
     """Return settings for a member that copies another: each is drawn around that of `first`, with
     probability `anew`, or multiplied by one of FACTORS."""
     varied = {}
@@ -167,7 +168,7 @@ class Member:
         own |= {"seed": args.seed + self.number, "resume": None}
         return ppo.Args(**own)
 
-    def train(self, target: int) -> dict[str, Any]:
+    def train(self, target: int) -> dict:
         if self.stand()["evaluations"] < target:
             shown = self.home / f"{self.name}.log"
             with open(shown, "a") as log, redirect_stdout(log), redirect_stderr(log):
@@ -217,8 +218,8 @@ class Member:
         population = read_population(population_folder(None, game_map), game_map)
         player = registry.load_player(checkpoints.read(self.folder / CHECKPOINT))
         members = load_members(population, threads=1)
-        rules = {"seed": args.seed, "threads": 1}
-        stands = rank_player(population, player, members, args.eval_population, **rules)
+        games = args.eval_population
+        stands = rank_player(population, player, members, games, seed=args.seed, threads=1)
         names = ("rank", "best", "worst", "share")
         figures = {f"population/{name}": float(getattr(stands, name)) for name in names}
         return figures | {"population/rating": stands.value}
@@ -265,7 +266,7 @@ class Member:
                 return path
         return self.folder / CHECKPOINT
 
-    def stand(self, path: Path | None = None) -> dict[str, Any]:
+    def stand(self, path: Path | None = None) -> dict:
         if self.folder is None:
             return {"evaluations": 0}
         path, args = path or self.folder / CHECKPOINT, self.args
@@ -277,11 +278,13 @@ class Member:
         return stand | {"judged": "score" in saved, "score": saved.get("score")}
 
 
-def trainable(tune: Any, home: Path, args: Args, first: int) -> type:
+def trainable(tune: ModuleType, home: Path, args: Args, first: int) -> type:
     """Return a member as Ray Tune knows it, whose steps go from evaluation `first` on."""
     here = os.getcwd()  # Ray would change it, and settings may name files
 
-    class Trial(tune.Trainable):
+    base: Any = tune.Trainable
+
+    class Trial(base):
         def setup(self, config: dict) -> None:
             use_huge_pages()
             torch.set_num_threads(1)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -47,6 +47,7 @@ from diplomacy_engine.press.talk_views import (
     who_can_answer,
 )
 from diplomacy_engine.records import OnlyIf
+from diplomacy_engine.rules.game_rules import RuleOptions
 from diplomacy_engine.rules.state import Salt
 from diplomacy_learners._talk_counts import OfferCounts, TalkEpisodes, WishCounts
 from diplomacy_learners._teams import TeamArgs, TeamRun
@@ -422,9 +423,9 @@ class TalkRun(TeamRun):
         super().evaluate(ranks, log, last, **rules_of(self.args), think=None)
 
 
-def rules_of(args: Args) -> dict[str, Any]:
-    options = {"press_rounds": 1, "binding": args.binding == "yes", "break_cost": args.break_cost}
-    return options | {"press": args.press}
+def rules_of(args: Args) -> RuleOptions:
+    rules: RuleOptions = {"press": args.press, "press_rounds": 1, "break_cost": args.break_cost}
+    return {**rules, "binding": args.binding == "yes"}
 
 
 def speakers(run: Run, talking: Decisions) -> Iterator[tuple[TalkingAgent, np.ndarray, np.ndarray]]:

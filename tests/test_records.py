@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ class Settings:
     kind: Literal["draw", "truncate"] = "draw"
     names: tuple[str, ...] = ()
     kinds: tuple[Literal["a", "b"], ...] = ()
-    others: Any = None
+    others: object = None
 
 
 class Row(Struct, forbid_unknown_fields=True):

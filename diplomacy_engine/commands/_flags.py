@@ -22,7 +22,7 @@ Threads = Annotated[int, Meta(ge=1, le=1024)]
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
 
-def _any(*kinds: str, alone: bool = False) -> Callable[[Any], bool]:
+def _any(*kinds: str, alone: bool = False) -> Callable[..., bool]:
     """Return whether a player is one of these kinds of players/names.py, or unless `alone` has one
     in it, as a search has its policy; true also where nobody is named, where a saved game that is
     not yet read says who plays, and where a page asks."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from rich.console import Console
 
@@ -33,11 +33,12 @@ from ..players.names import (
     parts,
     short_names,
 )
-from ..players.protocols import CountingPlayer, Player
-from ..rules.game_rules import OPTIONS, GameRules
+from ..players.protocols import CheckedPlayer, CountingPlayer, Player
+from ..records import Dataclass
+from ..rules.game_rules import OPTIONS, GameOptions, GameRules
 from ..rules.map import Map, load_map
 from ._console import make_console, print_counts, print_draws, print_talk
-from ._flags import GameFlags, MatchFlags
+from ._flags import GameFlags, MatchFlags, PlayerFlags
 
 GAMES = 1000  # of a match
 # Decisions of a power in a game among DumbBots, each a request to a language model.
@@ -46,18 +47,18 @@ SAVE_COUNT = 10  # games that --save-games writes
 FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high")  # of --csv
 
 
-def rules_of(arguments: Any, game: Map | GameRules) -> GameRules:
+def rules_of(arguments: Dataclass, game: Map | GameRules) -> GameRules:
     return GameRules.of(game, **rule_changes(arguments))
 
 
-def rule_changes(arguments: Any) -> dict[str, Any]:
+def rule_changes(arguments: Dataclass) -> GameOptions:
     """Return the changes of a game's rules by flags that differ from their defaults."""
     names, flags = ("teams", "team_victory", *OPTIONS), fields(arguments)
     values = {flag.name: getattr(arguments, flag.name) for flag in flags if flag.name in names}
     changes = {f.name: values[f.name] for f in flags if values.get(f.name, f.default) != f.default}
     if "binding" in changes:
         changes["binding"] = changes["binding"] == "yes"
-    return changes
+    return cast(GameOptions, changes)
 
 
 def check_voices(rules: GameRules, players: Iterable[str | PlayerSpec]) -> None:
@@ -69,7 +70,7 @@ def check_voices(rules: GameRules, players: Iterable[str | PlayerSpec]) -> None:
             raise UserError(f"{quoted(voice.text, 100)} has no effect: it needs {needs}")
 
 
-def check_files(arguments: Any) -> None:
+def check_files(arguments: MatchFlags) -> None:
     named: set[Path] = set()
     for name in ("json", "csv", "per_game", "save_games"):
         file = getattr(arguments, name)
@@ -127,7 +128,7 @@ def run_match(
     announce_compilation()
     behind = [(player.name, ordering(player)) for player in players]  # of those that talk
     models = [(name, player) for name, player in behind if isinstance(player, CountingPlayer)]
-    programs = [player for _, player in behind if hasattr(player, "faults")]
+    programs = [player for _, player in behind if isinstance(player, CheckedPlayer)]
     samples = (arguments.save_count or SAVE_COUNT) if arguments.save_games else 0
     for _, model in models:
         model.keep = set(settings.game_seeds(0, samples).tolist())
@@ -166,7 +167,7 @@ def by_name(counts: Iterable[tuple[str, dict]]) -> dict[str, dict]:
     return dict(zip(numbered(dict(enumerate(names))).values(), of_player))
 
 
-def faults_text(player: Any) -> str:
+def faults_text(player: CheckedPlayer) -> str:
     """Say how many orders of a program were not legal or missing."""
     counts, example = player.faults, f", such as {player.example}" if player.example else ""
     broken = f"; {counts['against_deals']:,} were against a deal" * (counts["against_deals"] > 0)
@@ -177,7 +178,7 @@ def faults_text(player: Any) -> str:
 
 
 def write_files(
-    arguments: Any, result: dict, figures: Iterable[Sequence], saved_games: Sequence[dict]
+    arguments: MatchFlags, result: dict, figures: Iterable[Sequence], saved_games: Sequence[dict]
 ) -> None:
     rows = result.pop("per_game", [])
     write_result(arguments.json, result)
@@ -216,13 +217,21 @@ def map_of(name: str | None, players: Sequence[str | PlayerSpec], usual: str = "
 
 
 def load_players(
-    names: Sequence[str | PlayerSpec], game_map: Map, arguments: Any, careful: bool = False
+    names: Sequence[str | PlayerSpec], game_map: Map, flags: PlayerFlags, careful: bool = False
 ) -> list[Player]:
     specs = [parse_player(name) for name in names]
-    options = {"game_map": game_map, "script": arguments.script, "greedy": arguments.greedy}
-    options |= {"assume": arguments.assume, "careful": careful}
-    players = [load_player(spec, **options) for spec in specs]
-    apart = short_names([assuming(spec, arguments.assume) for spec in specs])
+    players = [
+        load_player(
+            spec,
+            game_map=game_map,
+            script=flags.script,
+            greedy=flags.greedy,
+            assume=flags.assume,
+            careful=careful,
+        )
+        for spec in specs
+    ]
+    apart = short_names([assuming(spec, flags.assume) for spec in specs])
     teams = game_map.teams.text
     for player, name in zip(players, apart):
         settings = getattr(player, "settings", None)

@@ -153,13 +153,18 @@ def load(arguments: Play, name: str, game: Game, seed: int) -> Player:
 
     `seed` draws a member of a population; `arguments` say how all play.
     """
-    options = {"greedy": arguments.greedy}
     if is_drawn(name):
         population, member = member_of(name, game.map, seed)
-        player = load_members(population, [member], threads=1, **options)[0]
+        player = load_members(population, [member], threads=1, greedy=arguments.greedy)[0]
     else:
-        options |= {"script": arguments.script, "assume": arguments.assume, "careful": True}
-        player = load_player(name, game_map=game.map, **options)
+        player = load_player(
+            name,
+            game_map=game.map,
+            script=arguments.script,
+            greedy=arguments.greedy,
+            assume=arguments.assume,
+            careful=True,
+        )
     rehearse(Game(game.rules), name, player)
     return player
 

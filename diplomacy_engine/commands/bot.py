@@ -4,7 +4,7 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import IO, Any
+from typing import IO, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..press.press import PEACE_ALONE, Press
 from ..rules.map import MAP_NAMES, Map, load_map
 from ._flags import Bot
 
+_Loaded = TypeVar("_Loaded")
 MOST_GAMES = 100_000
 
 
@@ -48,7 +49,9 @@ class Host:
             )
         return self.games
 
-    def load(self, load: Callable, *loaded: object, rows: np.ndarray, new: np.ndarray) -> Any:
+    def load(
+        self, load: Callable[..., _Loaded], *loaded: object, rows: np.ndarray, new: np.ndarray
+    ) -> _Loaded:
         """Return `load(games, *loaded)`, which sets up later positions in `rows`. What stood there
         becomes history, unless it is of another game than these, a `new` one (bool)."""
         games, history = self.games, self.games.history

@@ -11,6 +11,7 @@ from ..players.asking import ask_player
 from ..players.bots import make_bot
 from ..players.checking import check_player
 from ..players.loading import load_player
+from ..players.protocols import CheckedPlayer
 from ..press.deals import Offers
 from ..press.negotiators.negotiation import Negotiator, Talk
 from ..press.negotiators.neighbors import Peaceful
@@ -38,8 +39,7 @@ def run_check_player(arguments: CheckPlayer) -> int:
         games.step(orders)
         count += decisions.count
     seconds = time.perf_counter() - begun
-    faults = getattr(player, "faults", {})
-    if faults.get("illegal") or faults.get("missing"):
+    if isinstance(player, CheckedPlayer) and (player.faults["illegal"] or player.faults["missing"]):
         raise UserError(faults_text(player))
     print(f"{player.name}: nothing is wrong; {count / seconds:,.0f} decisions a second")
     return 0

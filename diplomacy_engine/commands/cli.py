@@ -2,9 +2,8 @@
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from .._progress import ended_by_reader, fail
 from .._suggest import did_you_mean, quoted
@@ -78,13 +77,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return fail(error)
 
 
-def parse(argv: Sequence[str]) -> tuple[str, Any]:
+def parse(argv: Sequence[str]) -> tuple[str, object]:
     command, rest = _command(list(argv))
     flags = getattr(_flags, COMMANDS[command][0])
     return command, read_flags(flags, rest, f"{program()} {command}")
 
 
-def runner(command: str) -> Any:
+def runner(command: str) -> Callable[..., int]:
     words = command.replace("-", "_").split()
     return getattr(importlib.import_module(f".{words[0]}", __package__), f"run_{words[-1]}")
 

@@ -1,27 +1,28 @@
 """`evaluate`: plays one player as every power against copies of another."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from rich.console import Console
 
 from .._progress import label
 from ..matches.evaluation import evaluate_player
 from ..matches.figures import limit_text, mean_text, percent, share_text
-from ..matches.match import MatchSettings
-from ..players.protocols import Player
 from ..scoring.outcomes import FIGURES, RATES
 from . import _console, _matches
 from ._flags import Evaluate
 
 
 def run_evaluate(arguments: Evaluate) -> int:
-    def play(settings: MatchSettings, players: list[Player], games: int, **options: Any):
-        return evaluate_player(settings, *players, games, **options)
-
-    names = arguments.player, arguments.against
     return _matches.run_match(
-        arguments, names, lambda powers: (1, powers - 1), play, print_evaluation, _figures, True
+        arguments,
+        (arguments.player, arguments.against),
+        lambda powers: (1, powers - 1),
+        lambda match, pair, games, **options: evaluate_player(
+            match, pair[0], pair[1], games, **options
+        ),
+        print_evaluation,
+        _figures,
+        rounds_up=True,
     )
 
 

@@ -4,7 +4,7 @@ All take the arguments of DiplomacyEnv (`map=FILE` among them), but the last tho
 NegotiationEnv.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gymnasium.envs.registration import register, registry
 
@@ -39,12 +39,17 @@ def register_environments() -> None:
             )
 
 
-def __getattr__(name: str) -> Any:
-    """PettingZoo need only be installed for its own names."""
-    if name not in ("env", "parallel_env"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        from . import pettingzoo_env
-    except ModuleNotFoundError as error:
-        raise UserError(f"{name}: {error}; pip install pettingzoo") from None
-    return getattr(pettingzoo_env, name)
+if TYPE_CHECKING:
+    from .pettingzoo_env import env as env
+    from .pettingzoo_env import parallel_env as parallel_env
+else:
+
+    def __getattr__(name: str):
+        """PettingZoo need only be installed for its own names."""
+        if name not in ("env", "parallel_env"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        try:
+            from . import pettingzoo_env
+        except ModuleNotFoundError as error:
+            raise UserError(f"{name}: {error}; pip install pettingzoo") from None
+        return getattr(pettingzoo_env, name)

@@ -20,10 +20,10 @@ from ..rules.state import seed_from
 from ..scoring.rewards import PAID_IN_FALL, REWARDS, reward_input
 from ..scoring.teams import alive_with_team
 from . import kernels
-from .settings import AgentSettings
+from .settings import AgentSettings, Opponents
 
 
-def list_opponents(opponents) -> list[str | Path | Player]:
+def list_opponents(opponents: Opponents) -> list[str | Path | Player]:
     """`opponents`: a bot's name, the path of a checkpoint, a Player, or a list of them."""
     several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
     choices = list(opponents) if several else [opponents]
@@ -124,10 +124,11 @@ class AgentGames(AgentBoards):
         self._counts = np.zeros(3, np.int64)
         self._on_over: Callable[[np.ndarray], None] | None = None
 
-    def set_opponents(self, opponents) -> None:
-        how = {"game_map": self.games.map, "script": self._settings.script}
+    def set_opponents(self, opponents: Opponents) -> None:
         new_players = [
-            load_player(one, **how) if isinstance(one, str | Path) else one
+            load_player(one, game_map=self.games.map, script=self._settings.script)
+            if isinstance(one, str | Path)
+            else one
             for one in list_opponents(opponents)
         ]
         if self.games.history is None and any(map(reads_history, new_players)):

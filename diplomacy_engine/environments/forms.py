@@ -2,7 +2,7 @@
 
 import json
 import string
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -46,10 +46,15 @@ def _orders_space(games: VectorGame) -> spaces.Box:
     return spaces.Box(NONE, len(games.vocabulary) - 1, shape, np.int32)
 
 
+Mask = np.ndarray | tuple[np.ndarray, ...]
+One = dict[str, np.ndarray] | np.ndarray | str  # what an agent observes
+Many = dict[str, np.ndarray] | np.ndarray | tuple[str, ...]  # the same of some agents
+
+
 class MaskedActions(spaces.MultiDiscrete):
     """A MultiDiscrete whose `sample` takes masks as `info` has them: all parts in one array."""
 
-    def sample(self, mask: Any = None, probability: Any = None) -> np.ndarray:
+    def sample(self, mask: Mask | None = None, probability: Mask | None = None) -> np.ndarray:
         """See gymnasium.spaces.MultiDiscrete.sample; a mask may also be (sum of nvec,) int8."""
         mask = self.split(mask) if isinstance(mask, np.ndarray) else mask
         return super().sample(mask, probability)
@@ -80,7 +85,7 @@ def flat_space(scale: np.ndarray) -> spaces.Box:
     return spaces.Box(-1, 1, scale.shape, np.float32)
 
 
-def flattened(obs: Any, rows: int, scale: np.ndarray) -> np.ndarray:
+def flattened(obs: One | Many, rows: int, scale: np.ndarray) -> np.ndarray:
     """Return observations of `rows` agents as (rows, numbers) float32 from -1 to 1, each divided by
     its `flat_scale`, parts by their names."""
     parts = [obs[name] for name in sorted(obs)] if isinstance(obs, dict) else [obs]
@@ -97,7 +102,7 @@ def province_action(games: VectorGame, action: int, v: int) -> str:
     return f"action {action} ({games.vocabulary.texts[first + action - 1]!r})"
 
 
-def row_of(obs: Any, row: int) -> Any:
+def row_of(obs: Many, row: int) -> One:
     return {k: array[row] for k, array in obs.items()} if isinstance(obs, dict) else obs[row]
 
 
@@ -136,7 +141,7 @@ class ProvinceForm:
     def asked(self, rows: np.ndarray) -> None:
         """Note that `rows` have reached a decision of the agent, or their end."""
 
-    def observe(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+    def observe(self, rows: np.ndarray) -> Many:
         board, last_order, scalars = self._games.observe_powers(rows, self._agents.agent[rows])
         return {"board": board, "last_order": last_order, "scalars": scalars}
 
@@ -144,7 +149,7 @@ class ProvinceForm:
         """(rows, M) int8; None: the form has none."""
         return self._agents.mask.take(rows, 0)
 
-    def read(self, actions: Any, many: tuple[int, ...] = ()) -> Any:
+    def read(self, actions: object, many: tuple[int, ...] = ()) -> np.ndarray:
         """Return an action, or `many` (E,), as `take` wants them; UserError if it is no action."""
         array, shape = np.asarray(actions), many + self.action_space.shape
         if array.shape != shape or array.dtype.kind not in "iu":
@@ -209,7 +214,8 @@ class SequentialForm(ProvinceForm):
         province = agents.queue[rows, at].astype(np.int64)
         nothing = (province == NONE) | (agents.queued[rows] == 0)
         province[nothing] = agents.queue.shape[1]
-        return super().observe(rows) | {"given": self._phase_orders[rows], "province": province}
+        shared = dict(super().observe(rows))
+        return shared | {"given": self._phase_orders[rows], "province": province}
 
     def masks(self, rows: np.ndarray) -> np.ndarray | None:
         agents, games = self._agents, self._games
@@ -305,7 +311,7 @@ class TextForm(ProvinceForm):
     def masks(self, rows: np.ndarray) -> None:
         pass
 
-    def read(self, actions: Any, many: tuple[int, ...] = ()) -> list[str]:
+    def read(self, actions: object, many: tuple[int, ...] = ()) -> list[str]:
         texts = actions if many else [actions]
         texts = list(texts) if isinstance(texts, (list, tuple, np.ndarray)) else []
         count = many[0] if many else 1
@@ -379,8 +385,11 @@ class FlatForm:
         return flattened(self._form.observe(rows), len(rows), self._scale)
 
 
-def make_form(name: str, agents: AgentBoards, draw_votes: bool, flat: bool) -> Any:
-    form: Any = FORMS[name](agents)
+Form = ProvinceForm | VoteForm | FlatForm
+
+
+def make_form(name: str, agents: AgentBoards, draw_votes: bool, flat: bool) -> Form:
+    form: ProvinceForm | VoteForm = FORMS[name](agents)
     form = VoteForm(form, agents) if draw_votes else form
     return FlatForm(form) if flat else form
 

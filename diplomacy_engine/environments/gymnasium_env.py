@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import gymnasium
 import numpy as np
@@ -15,8 +15,8 @@ from ..games.vector_game import VectorGame
 from ..pictures.png import pixels
 from ..textgame.game import Game
 from .agent_games import AgentGames, seeds_of
-from .forms import FORMS, check_form, make_form, row_of
-from .settings import AgentSettings, settings_of
+from .forms import FORMS, Many, One, check_form, make_form, row_of
+from .settings import AgentOptions, AgentSettings, Opponents, settings_of
 
 METADATA = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}  # positions a second in a video
 WIDTH = 800  # pixels of a picture
@@ -38,7 +38,7 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
 
 
 class _AgentEnv:
-    def _set_up(self, game_map: str | Path, arguments: dict, **own: Any) -> None:
+    def _set_up(self, game_map: str | Path, arguments: AgentOptions, **own: object) -> None:
         settings, rules = settings_of(AgentSettings, game_map, arguments, self, **own)
         check_form(settings.form, rules.draw_votes, settings.flat)
         self.render_mode, self._strict = settings.render_mode, settings.strict
@@ -48,7 +48,7 @@ class _AgentEnv:
         self._masks: np.ndarray | None = None
         self._seeded = self._running = False
 
-    def _start(self, seeds: np.ndarray | None) -> Any:
+    def _start(self, seeds: np.ndarray | None) -> Many:
         rows = self._agents.every_row
         if seeds is None and not self._seeded:
             seeds = self.np_random.integers(0, 2**64, len(rows), np.uint64)
@@ -61,7 +61,7 @@ class _AgentEnv:
         if not there_is_one:
             raise NeedsReset("there is no game: call reset() first")
 
-    def set_opponents(self, opponents: Any, *, next_game: bool = False) -> None:
+    def set_opponents(self, opponents: Opponents, *, next_game: bool = False) -> None:
         """Play against others from now on; with `next_game`, in games that begin from now on.
         UserError: a game is running, and next_game is not set; or there is no such player."""
         if self._running and not next_game:
@@ -95,7 +95,7 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
         map: str | Path = "small",
         form: str = "provinces",
         render_mode: str | None = None,
-        **settings: Any,
+        **settings: Unpack[AgentOptions],
     ):
         own = {"form": form, "render_mode": render_mode, "num_envs": 1, "threads": 1}
         self._set_up(map, settings, **own)
@@ -107,13 +107,13 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
         """The current position as a Game, to look at."""
         return Game.from_row(self._agents.games, 0)
 
-    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[One, dict]:
         """Start a new game; see gymnasium.Env.reset. There are no options."""
         super().reset(seed=seed)
         obs = self._start(None if seed is None else seeds_of([seed]))
         return row_of(obs, 0), self._info(0)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+    def step(self, action: object) -> tuple[One, float, bool, bool, dict]:
         """Order, and play on to the next decision; see gymnasium.Env.step.
 
         NeedsReset: the game is over, or none has begun. UserError: the action has the wrong shape
@@ -169,7 +169,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         *,
         threads: int | None = None,
         render_mode: str | None = None,
-        **settings: Any,
+        **settings: Unpack[AgentOptions],
     ):
         own = {"form": form, "render_mode": render_mode, "num_envs": num_envs, "threads": threads}
         self._set_up(map, settings, **own)
@@ -181,7 +181,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict | None = None
-    ) -> tuple[Any, dict]:
+    ) -> tuple[Many, dict]:
         """Start all games anew; a seed s stands for s, s + 1, ... There are no options."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         seeds = None
@@ -192,7 +192,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
             seeds = seeds_of(numbers)
         return self._start(seeds), self._infos(np.zeros(self.num_envs, np.int64))
 
-    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict]:
+    def step(self, actions: object) -> tuple[Many, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Order in every game, and play each on to its next decision; see VectorEnv.step.
 
         NeedsReset: `reset` has not been called. UserError as for `DiplomacyEnv.step`.
@@ -200,7 +200,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         self._need_game(self._running)
         agents, form = self._agents, self._form
         ready, illegal = form.take(form.read(actions, (self.num_envs,)), self._strict)
-        infos: dict[str, Any] = {}
+        infos: dict = {}
         agents.play(ready, lambda rows: self._note_final(infos, rows, illegal))
         form.asked(ready)
         results = agents.reward.copy(), agents.terminated.copy(), agents.truncated.copy()

@@ -2,7 +2,7 @@
 before each movement phase, a move of a unit of its own for a move of another power's."""
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import gymnasium
 import numpy as np
@@ -26,7 +26,7 @@ from .agent_games import seeds_of
 from .forms import MaskedActions, with_vote, with_vote_open
 from .gymnasium_env import NeedsReset
 from .offers import clauses_to_offer, offer_masks, offer_sizes
-from .settings import TalkSettings, settings_of
+from .settings import TalkOptions, TalkSettings, settings_of
 
 VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the reward `valid`
 
@@ -43,7 +43,7 @@ class NegotiationEnv(gymnasium.Env):
 
     metadata: ClassVar = {"render_modes": []}
 
-    def __init__(self, map: str | Path = "standard", **settings: Any):
+    def __init__(self, map: str | Path = "standard", **settings: Unpack[TalkOptions]):
         options, rules = settings_of(TalkSettings, map, settings, self)
         self._reward = None if options.reward == "valid" else make_steady_mix(options.reward)
         game_map = rules.map
@@ -89,7 +89,7 @@ class NegotiationEnv(gymnasium.Env):
         about = {"valid": valid, "agreed": agreed, "broken": broken, "power": self._power}
         return about | {"action_mask": self.action_masks()}
 
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
+    def step(self, action: object) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Make an offer, and play on to the next movement phase; see gymnasium.Env.step.
 
         NeedsReset: the game is over, or none has begun. UserError: the action is of the wrong form.

@@ -3,7 +3,6 @@ docs/other_libraries.md and examples/sb3_self_play.py show it in use."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from ..rules.map import Map, load_map
 from ..rules.state import Salt, in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
-from .forms import FORMS, check_form, make_form, row_of
+from .forms import FORMS, Form, Many, One, check_form, make_form, row_of
 from .settings import FormName
 
 
@@ -56,7 +55,7 @@ class ObservationPlayer:
 
     def __init__(
         self,
-        policy: Callable[[Any, np.ndarray | None], Any],
+        policy: Callable[[One | Many, np.ndarray | None], object],
         form: str = "provinces",
         *,
         name: str = "policy",
@@ -78,7 +77,7 @@ class ObservationPlayer:
         if FORMS[form].agent_games.get("movement_only"):
             self._helper = make_bot("dumbbot-deepdip")
         self._boards: AgentBoards | None = None
-        self._form: Any = None
+        self._form: Form | None = None
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32; see Player.
@@ -139,7 +138,7 @@ class ObservationPlayer:
                 raise UserError(f"player {quoted(self.name, 60)}: an order of {power} is illegal")
         return boards.orders[rows]
 
-    def _prepared(self, games: VectorGame, count: int) -> tuple[AgentBoards, Any]:
+    def _prepared(self, games: VectorGame, count: int) -> tuple[AgentBoards, Form]:
         if self._map is not None and games.vocabulary.hash != vocabulary(self._map).hash:
             ours, theirs = self._map.name, games.map.name
             raise UserError(f"player {quoted(self.name, 60)} plays on {ours!r}, not {theirs!r}")
@@ -150,7 +149,7 @@ class ObservationPlayer:
             self._form = make_form(self._form_name, self._boards, self._draw_votes, self._flat)
         return self._boards, self._form
 
-    def _actions(self, form: Any, rows: np.ndarray) -> Any:
+    def _actions(self, form: Form, rows: np.ndarray) -> np.ndarray | list[str]:
         """The policy's actions for `rows`, as `form.take` wants them."""
         obs, masks = form.observe(rows), form.masks(rows)
         try:

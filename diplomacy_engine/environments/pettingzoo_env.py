@@ -5,7 +5,7 @@
 
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -30,8 +30,10 @@ from .agent_games import seeds_of
 from .gymnasium_env import METADATA, NeedsReset, render_game
 from .kernels import mask_decisions, take_province_actions
 from .offers import clauses_to_offer, goals, offer_masks, offer_sizes
-from .settings import PowersSettings, settings_of
+from .settings import PowersOptions, PowersSettings, settings_of
 
+Observed = dict[str, np.ndarray] | np.ndarray  # also what a power does in a step
+Action = Observed
 STEPS = {"mutual": ("wishing",), "offers": ("offering", "answering")}  # of talk, by press
 
 
@@ -55,7 +57,7 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
-    def __init__(self, map: str | Path = "small", **settings: Any):
+    def __init__(self, map: str | Path = "small", **settings: Unpack[PowersOptions]):
         options, rules = settings_of(PowersSettings, map, settings, self)
         if rules.press not in (None, *STEPS):
             raise UserError(f"press: {quoted(rules.press)} is not one of {', '.join(STEPS)}")
@@ -77,7 +79,9 @@ class DiplomacyParallelEnv(ParallelEnv):
                 observed["breaches"] = spaces.Box(-1, 10_000, [powers], np.int32)
             parts = {"orders": action}
             if rules.press == "offers":
-                observed["offers"] = spaces.MultiDiscrete([[2, *[provinces] * 4]] * powers)
+                observed["offers"] = spaces.MultiDiscrete(
+                    np.array([[2, *[provinces] * 4]] * powers)
+                )
                 parts["offer"] = forms.MaskedActions(offer_sizes(games))
             reply = "wish" if rules.press == "mutual" else "answer"
             parts[reply] = forms.MaskedActions([2] * powers)
@@ -95,10 +99,10 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._random: np.random.Generator | None = None
         self._orders = games.new_orders()
 
-    def observation_space(self, agent: str) -> Any:
+    def observation_space(self, agent: str) -> spaces.Space:
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> Any:
+    def action_space(self, agent: str) -> spaces.Space:
         return self.action_spaces[agent]
 
     @property
@@ -106,7 +110,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         """The current position as a Game, to look at."""
         return Game.from_row(self._games, 0)
 
-    def reset(self, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
+    def reset(
+        self, seed: int | None = None, options: dict | None = None
+    ) -> tuple[dict[str, Observed], dict[str, dict]]:
         """Start a new game; see pettingzoo.ParallelEnv.reset. There are no options."""
         if seed is not None or self._random is None:
             self._random, number = seeding.np_random(seed)
@@ -121,7 +127,11 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._begin_phase()
         return self._observe(self.agents), self._infos(self.agents, *self._nothing())
 
-    def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
+    def step(
+        self, actions: dict[str, Action]
+    ) -> tuple[
+        dict[str, Observed], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict]
+    ]:
         """Play one phase with the actions of all `agents`; see pettingzoo.ParallelEnv.step.
 
         The steps of talk play nothing and pay nothing. UserError: the game is over or none has
@@ -178,7 +188,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         talks = self._press is not None and bool(self._press.talking()[0])
         self._talk = list(STEPS[self._games.rules.press]) if talks else []
 
-    def _say(self, step: str, actions: dict[str, Any]) -> None:
+    def _say(self, step: str, actions: dict[str, Action]) -> None:
         """Take the actions of `agents` in a step of talk."""
         place = self._games.map.power_index
         powers = {place[name]: actions[name] for name in self.agents}
@@ -222,12 +232,12 @@ class DiplomacyParallelEnv(ParallelEnv):
         self._orders[0] = orders.max(0)  # a province is ordered in by one power, NONE is -1
         return illegal
 
-    def _observe(self, agents: list[str]) -> dict[str, Any]:
+    def _observe(self, agents: list[str]) -> dict[str, Observed]:
         every, place = self._every_power, self._games.map.power_index
         parts = self._games.observe_powers(np.zeros(len(every), np.int32), every)._asdict()
         if self._press is not None:
             parts |= self._talk_parts()
-        observations: dict[str, Any] = {
+        observations: dict[str, Observed] = {
             name: {part: array[place[name]] for part, array in parts.items()} for name in agents
         }
         if self._settings.flat:
@@ -277,7 +287,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         alive, infos = games.outcomes().alive[0], {}
         for name in agents:
             p = games.map.power_index[name]
-            mask: Any = self._mask[p].copy()
+            mask: Observed = self._mask[p].copy()
             vote = np.array([1, alive[p]], np.int8)
             infos[name] = {"illegal_orders": int(illegal[p])}
             if games.map.teams.text:
@@ -319,6 +329,6 @@ class DiplomacyParallelEnv(ParallelEnv):
 parallel_env = DiplomacyParallelEnv
 
 
-def env(map: str | Path = "small", **settings: Any) -> AECEnv:
+def env(map: str | Path = "small", **settings: Unpack[PowersOptions]) -> AECEnv:
     """Return the same environment with PettingZoo's AEC interface."""
     return parallel_to_aec(parallel_env(map, **settings))

@@ -1,60 +1,110 @@
 """The arguments of the environments: their types, defaults and errors."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypedDict, TypeVar
 
 from msgspec import Meta
 
 from .._suggest import did_you_mean
 from ..errors import UserError
+from ..players.protocols import Player
 from ..records import OnlyIf, changed, convert, refuse_without_effect
-from ..rules.game_rules import OPTIONS, GameRules
+from ..rules.game_rules import OPTIONS, GameRules, RuleOptions
 from ..rules.map import Map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
 Count = Annotated[int, Meta(ge=0, le=1000)]
 Positive = Annotated[int, Meta(ge=1)]
 FormName = Literal["provinces", "sequential", "deepdip", "text"]
+Opponents = str | Path | Player | Sequence[str | Path | Player]
+_Settings = TypeVar("_Settings", bound="_EnvSettings")
+
+
+class EnvOptions(TypedDict, total=False):
+    """The keyword arguments of every environment; docs/environments.md explains them."""
+
+    teams: str
+    team_victory: int
+    max_years: int | None
+    year_limit: Literal["draw", "truncate"]
+    draw_votes: bool
+    reward: str
+    start: Literal["opening", "random"]
+    warm_up_phases: int
+    strict: bool
+    flat: bool
+
+
+class AgentOptions(EnvOptions, total=False):
+    draws_after: int | None
+    opponents: Opponents
+    power: str | None
+    script: str | Path | None
+
+
+class PowersOptions(EnvOptions, total=False):
+    render_mode: Literal["rgb_array", "ansi"] | None
+    press: Literal["mutual", "offers"] | None
+    binding: bool
+    break_cost: float
+
+
+class TalkOptions(TypedDict, total=False):
+    max_years: int | None
+    binding: bool
+    draw_votes: bool
+    draws_after: int | None
+    power: str | None
+    reward: str
+    answers: str
+    orders_by: str
 
 
 def settings_of(
-    cls: Any, game: str | Path | Map | GameRules, arguments: dict, env: object, **own: Any
-) -> tuple[Any, GameRules]:
+    cls: type[_Settings],
+    game: str | Path | Map | GameRules,
+    arguments: Mapping[str, object],
+    env: object,
+    **own: object,
+) -> tuple[_Settings, GameRules]:
     """Return the rules of an environment's games, and its other keyword arguments as settings, with
     those that it sets itself.
 
     TypeError: there is no such argument; libraries look for Python's words of it. UserError: a
     value does not fit, or the environment does not play by such rules."""
-    names = [field.name for field in fields(cls) if field.name not in own]
-    names += cls.RULES
+    names = cls.OPTIONS.__annotations__
+    rule_names = names.keys() - {field.name for field in fields(cls)}
     for name in arguments:
         if name not in names:
             raise TypeError(
                 f"{type(env).__name__}.__init__() got an unexpected keyword argument {name!r}"
                 f"{did_you_mean(name, names)}"
             )
-    others = {name: value for name, value in arguments.items() if name not in cls.RULES}
+    others = {name: value for name, value in arguments.items() if name not in rule_names}
     settings = convert(cls, others | own, "this environment")
     refuse_without_effect(settings, changed(settings))
-    options = {name: arguments[name] for name in cls.RULES if arguments.get(name) is not None}
+    options = {name: arguments[name] for name in rule_names if arguments.get(name) is not None}
     base = GameRules.of(game)
     rules = replace(GameRules.of(replace(base, **cls.FIXED), **options), **cls.FIXED)
-    for name in changed(base).intersection(OPTIONS).difference(cls.RULES):
+    for name in changed(base).intersection(OPTIONS).difference(rule_names):
         if getattr(base, name) != cls.FIXED.get(name):
             raise UserError(f"{name} has no effect in {type(env).__name__}")
     return settings, rules
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnvSettings:
-    """The keyword arguments of every environment; docs/environments.md explains them.
+class _EnvSettings:
+    """The OPTIONS of an environment that are not about rules of its games; FIXED: fields of
+    GameRules that are always so."""
 
-    RULES: those that are about rules of the games; FIXED: fields of GameRules that are always so.
-    """
+    OPTIONS: ClassVar[type]
+    FIXED: ClassVar[RuleOptions] = {}
 
-    RULES: ClassVar = ("teams", "team_victory", "max_years", "year_limit", "draw_votes")
-    FIXED: ClassVar = {}
+
+@dataclass(frozen=True, kw_only=True)
+class EnvSettings(_EnvSettings):
     render_mode: Literal["rgb_array", "ansi"] | None = None
     reward: str = "sum_of_squares"
     start: Literal["opening", "random"] = "opening"
@@ -74,25 +124,25 @@ class EnvSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
-    RULES: ClassVar = (*EnvSettings.RULES, "draws_after")
+    OPTIONS: ClassVar = AgentOptions
     form: FormName = "provinces"
     num_envs: Positive = 1
     threads: Positive | None = None
-    opponents: Any = "random"
-    power: Any = None
-    script: Any = None
+    opponents: object = "random"
+    power: object = None
+    script: object = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
-    RULES: ClassVar = (*EnvSettings.RULES, "press", "binding", "break_cost")
-    FIXED: ClassVar = {"press_rounds": 1}
+    OPTIONS: ClassVar = PowersOptions
+    FIXED: ClassVar[RuleOptions] = {"press_rounds": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TalkSettings:
-    RULES: ClassVar = ("max_years", "binding", "draw_votes", "draws_after")
-    FIXED: ClassVar = {"press": "offers", "press_rounds": 1}
+class TalkSettings(_EnvSettings):
+    OPTIONS: ClassVar = TalkOptions
+    FIXED: ClassVar[RuleOptions] = {"press": "offers", "press_rounds": 1}
     power: str | None = None
     reward: str = "valid"
     answers: str = "dealer"

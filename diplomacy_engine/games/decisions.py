@@ -45,7 +45,8 @@ class Decisions(NamedTuple):
     order_start: np.ndarray  # (S + 1,) int32, of slot s: order_start[s]..order_start[s+1]-1
     order: np.ndarray  # (N,) int32, order numbers
 
-    __repr__ = array_shapes
+    def __repr__(self) -> str:
+        return array_shapes(self)
 
     @property
     def count(self) -> int:

@@ -50,7 +50,8 @@ class Observation(NamedTuple):
     last_order: np.ndarray  # (D, V) int32, order given here in the last movement phase, or NONE
     scalars: np.ndarray  # (D, 4 + 3 P) int16; years_left is -1 without a year limit
 
-    __repr__ = array_shapes
+    def __repr__(self) -> str:
+        return array_shapes(self)
 
 
 class BoardViews(NamedTuple):
@@ -62,12 +63,13 @@ class BoardViews(NamedTuple):
     row: np.ndarray  # (D,) int64, which of the boards it is
     power: np.ndarray  # (D,) int8, who looks at it
 
-    __repr__ = array_shapes
+    def __repr__(self) -> str:
+        return array_shapes(self)
 
     def take(self, rows: np.ndarray) -> "BoardViews":
         """Return the views of the given rows, in that order, and only the boards they need."""
         boards, row = np.unique(self.row[rows], return_inverse=True)
-        return BoardViews(*(array[boards] for array in self[:3]), row, self.power[rows])
+        return BoardViews._make([*(array[boards] for array in self[:3]), row, self.power[rows]])
 
     def part(self, first: int, last: int) -> "BoardViews":
         return self.take(np.arange(first, last))

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from .observation import (
     observe,
 )
 
+_Result = TypeVar("_Result")
 SLICE = 16  # fewer items than this per thread are not worth a thread
 
 
@@ -68,7 +69,8 @@ class StepResult(NamedTuple):
     eliminated: Annotated[Bools, "E, P"]  # lost its last unit and center in this step
     year: Annotated[Int16s, "E"]  # calendar year of the phase played
 
-    __repr__ = array_shapes
+    def __repr__(self) -> str:
+        return array_shapes(self)
 
 
 @jit
@@ -258,8 +260,8 @@ class VectorGame:
         """See the class for the arguments."""
         if num_games < 1:
             raise UserError(f"num_games must be at least 1, not {num_games}")
-        years = {} if max_years is None else {"max_years": max_years}
-        self.rules = GameRules.of(game_map, **years)
+        rules = GameRules.of(game_map)
+        self.rules = rules if max_years is None else GameRules.of(rules, max_years=max_years)
         self.map = self.rules.map
         self.vocabulary = vocabulary(self.map)
         self.board, self.table = self.map.board, self.vocabulary.table
@@ -272,7 +274,7 @@ class VectorGame:
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         self._of_map = _of_map(self.map)
         self._most_orders = 0  # of one slice of rows so far
-        self._part_buffers = [None] * self.threads
+        self._part_buffers: list[Decisions | None] = [None] * self.threads
         self._every_row, self._no_draws = np.arange(num_games), np.zeros(0, bool)
         self.history = History(self) if keep_history else None
         self.reset()
@@ -309,7 +311,9 @@ class VectorGame:
         """P, the number of powers."""
         return self.board.num_powers
 
-    def run(self, function: Callable[..., None], count: int, numbered: bool = False) -> list:
+    def run(
+        self, function: Callable[..., _Result], count: int, numbered: bool = False
+    ) -> list[_Result]:
         """Call `function(first, last)` on slices of range(count), in threads; return the results.
 
         With `numbered` it also gets the slice's number, for example to choose scratch memory.
@@ -322,7 +326,7 @@ class VectorGame:
         futures = [self._pool.submit(function, *call) for call in others]
         return [function(*own)] + [future.result() for future in futures]
 
-    def call(self, kernel: Callable, *arguments: object) -> object:
+    def call(self, kernel: Callable[..., _Result], *arguments: object) -> _Result:
         """Call a kernel without Numba's dispatch (see `_jit.compiled`).
 
         Its arguments have the same types at every call for games of this map; arrays must be

@@ -41,7 +41,7 @@ def act(
         return None
     shifts = _shifts(_edges_by_role(orders, edges * agents[0].inputs.num_provinces))
     networks = plain_ops.Networks(np.repeat(np.arange(len(agents)), np.diff(firsts)), shifts)
-    return plain_ops.sample_orders(orders, tables, *sampled_by, networks)[0]
+    return plain_ops.sample_orders(orders, tables, *sampled_by, networks=networks)[0]
 
 
 class _Tables(nn.Module):

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -153,6 +153,13 @@ class Orders:
         return self.rows[self.picked, inputs.NUM_BOARD : inputs.RELATION]
 
 
+class HasContext(Protocol):
+    """What is read of the OrderTables of plain_ops.py, which lies above this file."""
+
+    @property
+    def context(self) -> torch.Tensor: ...
+
+
 class SharedOrders:
     """Orders of a network that samples together with others, by batched.py: only what is `named`
     is known of them. `ops.sample_orders` leaves here what they are to be sampled from."""
@@ -162,7 +169,7 @@ class SharedOrders:
     def __init__(self):
         self.named, self.chosen = [], np.empty(0, np.int64)
 
-    def sample(self, tables: Any, *sampled_by: np.ndarray | None) -> tuple:
+    def sample(self, tables: HasContext, *sampled_by: np.ndarray | None) -> tuple:
         self.tables, self.sampled_by = tables, sampled_by
         nothing = tables.context.new_zeros(len(tables.context))
         return self.chosen, nothing, nothing
@@ -200,7 +207,7 @@ class BoardInputs(nn.Module):
         plain = views._replace(board=np.ascontiguousarray(views.board[..., :NUM_BOARD_FEATURES]))
         arrays = self.network.features(plain), self.network.globals(views), owner, viewer
         tensors = (on_device(array, device) for array in arrays)
-        return Boards(*tensors, views, self.num_powers)
+        return Boards._make([*tensors, views, self.num_powers])
 
     def orders(
         self,

@@ -9,7 +9,6 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,14 +19,16 @@ from ..errors import UserError
 from . import checkpoints, probes
 from .checkpoints import reason
 from .checks import check_optimizers
+from .of_scripts import Run
 from .pickling import dumps, loads
 from .ranks import Ranks
 from .run_folder import RunFolder
+from .run_log import RunLog
 
 RUN_FORMAT = 8  # of that state
 
 
-def check_run(run: Any, ranks: Ranks) -> None:
+def check_run(run: Run, ranks: Ranks) -> None:
     """Raise UserError if part of an edited run would not learn, or not survive a checkpoint: one is
     written and read in memory, into a second run, which must then be as the first is."""
     shared, own, parts = pack(run, ranks, "draw it before `seed_generators(local.seed)`")
@@ -82,7 +83,7 @@ def read_newest(folder: RunFolder) -> dict:
     return saved
 
 
-def save(run: Any, ranks: Ranks, log: Any) -> None:
+def save(run: Run, ranks: Ranks, log: RunLog) -> None:
     """Write a checkpoint from which the run continues exactly; all ranks call this."""
     with log.clock("saving"):
         files = log.flush()
@@ -99,7 +100,7 @@ def save(run: Any, ranks: Ranks, log: Any) -> None:
         log.folder.save_checkpoint(run.step, checkpoints.to_bytes(saved))
 
 
-def _saved(run: Any, shared: bytes, owns: Sequence[bytes]) -> dict:
+def _saved(run: Run, shared: bytes, owns: Sequence[bytes]) -> dict:
     """Return what a checkpoint has of the states that `pack` returns on all processes."""
     state, *ranks = (torch.frombuffer(bytearray(c), dtype=torch.uint8) for c in (shared, *owns))
     device = run.setup.device.type
@@ -107,7 +108,7 @@ def _saved(run: Any, shared: bytes, owns: Sequence[bytes]) -> dict:
     return saved | {"next_hook": RemovableHandle.next_id}
 
 
-def pack(run: Any, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
+def pack(run: Run, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
     """Return the state of a run that all processes share, that of this one, and the objects in it.
 
     It is all attributes but those that REBUILT names, and cached properties. UserError: one cannot
@@ -133,8 +134,8 @@ def pack(run: Any, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
 
 
 def unpack(
-    saved: Mapping[str, Any], rank: int, anew: Mapping[str, Any], device: str
-) -> tuple[dict[str, Any], list]:
+    saved: Mapping, rank: int, anew: Mapping[str, object], device: str
+) -> tuple[dict[str, object], list]:
     """Return the attributes of a run of one process, and its generators."""
     shared, own = (part.numpy().tobytes() for part in (saved["run"], saved["ranks"][rank]))
     shared = loads(shared, anew, saved["device"], device)
@@ -143,12 +144,12 @@ def unpack(
     return shared | own, generators
 
 
-def _attributes(run: Any) -> dict[str, Any]:
+def _attributes(run: Run) -> dict[str, object]:
     cached = [n for n in vars(run) if isinstance(getattr(type(run), n, None), cached_property)]
     return {name: part for name, part in vars(run).items() if name not in (*run.REBUILT, *cached)}
 
 
-def _made_anew(run: Any) -> dict[str, Any]:
+def _made_anew(run: Run) -> dict[str, object]:
     """Return what the script, __init__ of a run, Python or PyTorch makes anew, by key."""
     anew = {f".{name}": part for name, part in vars(sys.modules[type(run).__module__]).items()}
     anew |= {name: attrgetter(name)(run) for name in run.REBUILT} | {"run": run}
@@ -164,7 +165,7 @@ def _made_anew(run: Any) -> dict[str, Any]:
     return anew
 
 
-def _prints(run: Any) -> dict[str, str]:
+def _prints(run: Run) -> dict[str, str]:
     """Return a hash of each attribute of a run; UserError if one cannot be kept."""
     prints, anew = {}, _made_anew(run)
     for name, part in _attributes(run).items():
@@ -178,7 +179,7 @@ def _prints(run: Any) -> dict[str, str]:
     return prints
 
 
-def restore(run: Any, saved: Mapping[str, Any], ranks: Ranks) -> None:
+def restore(run: Run, saved: Mapping, ranks: Ranks) -> None:
     """Load the state of this process from a checkpoint into a new run."""
     device = str(run.setup.device)
     attributes, generators = unpack(saved, ranks.rank, _made_anew(run), device)

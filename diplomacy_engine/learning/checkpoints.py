@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 import msgspec
 import torch
@@ -47,7 +47,7 @@ class Header(msgspec.Struct):
 class Checkpoint(dict):
     """What a file holds, by name; `path` is the file, which every refusal names."""
 
-    def __init__(self, path: str | Path, values: Mapping[str, Any]):
+    def __init__(self, path: str | Path, values: Mapping):
         super().__init__(values)
         self.path = Path(path)
 
@@ -90,17 +90,17 @@ def read(path: str | Path) -> Checkpoint:
     return Checkpoint(path, saved | {"args": with_new_names(about.args)})
 
 
-def to_bytes(value: Any) -> bytes:
+def to_bytes(value: object) -> bytes:
     content = io.BytesIO()
     torch.save(value, content)
     return content.getvalue()
 
 
-def from_bytes(content: bytes) -> Any:
+def from_bytes(content: bytes) -> object:
     return torch.load(io.BytesIO(content), weights_only=True)
 
 
-def with_new_names(args: Mapping[str, Any]) -> dict[str, Any]:
+def with_new_names(args: Mapping) -> dict:
     """Return settings of a policy; those of version 0.4 by their names of today."""
     return {RENAMED.get(name, name): value for name, value in args.items()}
 
@@ -130,7 +130,7 @@ def _is_small(value: object) -> bool:
     return True
 
 
-def check_weights(weights: Any, expected: Mapping[str, torch.Tensor]) -> None:
+def check_weights(weights: object, expected: Mapping[str, torch.Tensor]) -> None:
     if not isinstance(weights, dict) or weights.keys() != expected.keys():
         raise ValueError("its weights do not match")
     for name, like in expected.items():
@@ -141,7 +141,7 @@ def check_weights(weights: Any, expected: Mapping[str, torch.Tensor]) -> None:
             raise ValueError(f"{name} is of what are not numbers, or beyond {MOST_WEIGHT:,.0f}")
 
 
-def is_sound(weights: Iterable[torch.Tensor], moments: Iterable[Mapping[str, Any]]) -> bool:
+def is_sound(weights: Iterable[torch.Tensor], moments: Iterable[Mapping]) -> bool:
     """Tell whether weights, and what Adam keeps of each, are numbers that have not blown up."""
     values = (value for figures in moments for value in figures.values())
     tensors = (value for value in values if isinstance(value, torch.Tensor))
@@ -170,7 +170,7 @@ def reason(error: Exception) -> str:
 
 def policy_dict(
     script: str | Path, args: dict, game_map: Map, model: dict, global_step: int
-) -> dict[str, Any]:
+) -> dict:
     return {
         "format": CHECKPOINT_FORMAT,
         "script_name": Path(script).name,

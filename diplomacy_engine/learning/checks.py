@@ -6,7 +6,6 @@ The range of each setting stands at its field.
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 from torch import nn
@@ -21,13 +20,11 @@ from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import try_reward
 from .checkpoints import MOST_WEIGHT, is_sound
+from .of_scripts import Run, RunSettings
 from .ranks import Ranks, TrainingError
 
 MIN_LEARNING_RATE = 1e-8  # below it a step may be lost in rounding
 PROCESS_BYTES = 180 * 2**20  # of its own that a process has once PyTorch is loaded
-
-
-RunSettings = Any  # a learner's: a dataclass with the names of the script's `Args`, perhaps more
 
 
 def most_seats(args: RunSettings) -> int:
@@ -102,7 +99,7 @@ def check_memory(args: RunSettings, game_map: Map, weights: int, ranks: int = 1)
         raise UserError(f"--{flag} {value} needs {needed:,.0f} of {there:,.0f} GiB of memory")
 
 
-def optimizers(run: Any) -> list[Optimizer]:
+def optimizers(run: Run) -> list[Optimizer]:
     """Return the optimizers of a run, also those in collections and in objects of its script."""
     pending, passed, out = list(vars(run).values()), set(), []
     for value in pending:
@@ -120,7 +117,7 @@ def optimizers(run: Any) -> list[Optimizer]:
     return out
 
 
-def check_optimizers(run: Any, parts: Sequence[Any]) -> None:
+def check_optimizers(run: Run, parts: Sequence[object]) -> None:
     """Raise UserError if a weight of a run, which has `parts`, would not learn as settings say."""
     groups = [g for part in parts if isinstance(part, Optimizer) for g in part.param_groups]
     stepped = {id(weight) for group in groups for weight in group["params"]}
@@ -142,7 +139,7 @@ def weight_hash(agent: nn.Module) -> int:
     return int(weights.view(torch.int32).sum()) % 2**40
 
 
-def check_learned(run: Any, losses: Mapping[str, float], before: int, ranks: Ranks) -> None:
+def check_learned(run: Run, losses: Mapping[str, float], before: int, ranks: Ranks) -> None:
     """Raise TrainingError if an update went wrong; `before` is the `weight_hash` before it."""
     if not all(map(math.isfinite, losses.values())):
         raise TrainingError(f"a loss is not finite ({dict(losses)})")

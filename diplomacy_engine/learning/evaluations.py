@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from ..errors import UserError
 from ..matches.evaluation import Evaluation, evaluate_player
@@ -11,7 +10,7 @@ from ..players.loading import load_player
 from ..players.names import PlayerSpec, parse_player
 from ..rules.map import Map
 from ..rules.state import seed_from
-from .checks import RunSettings
+from .of_scripts import Run, RunSettings
 from .probes import kept_generators
 from .ranks import Ranks
 from .run_log import RunLog
@@ -43,11 +42,11 @@ def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[Play
 
 
 def play(
-    run: Any,
+    run: Run,
     games: Mapping[PlayerSpec, int],
     ranks: Ranks,
     log: RunLog,
-    options: Mapping[str, Any],
+    options: Mapping,
 ) -> dict[PlayerSpec, Evaluation]:
     """Return the reports of `games` of a run's policy against bots, played by all ranks together.
 

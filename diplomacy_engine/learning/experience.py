@@ -1,7 +1,7 @@
 """Decisions of a learner as its network saw and took them, and batches of them to learn from."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -10,6 +10,8 @@ from ..games.decisions import Decisions, join_decisions, ragged_rows
 from ..games.observation import BoardViews
 from ..press.talk_views import OfferViews, TalkViews
 from .boards import on_device
+
+_Part = TypeVar("_Part", bound=tuple)
 
 
 class Experience(NamedTuple):
@@ -38,12 +40,12 @@ def rows_by_board(row: np.ndarray) -> list[np.ndarray]:
     return np.split(np.argsort(row, kind="stable"), np.bincount(row).cumsum()[:-1])
 
 
-def take_rows(part: tuple, rows: np.ndarray) -> tuple:
+def take_rows(part: _Part, rows: np.ndarray) -> _Part:
     """Return a named tuple of an Experience and arrays (n,) with these rows alone."""
     return type(part)(part[0].take(rows), *(array[rows] for array in part[1:]))
 
 
-def join_rows(parts: Sequence[tuple]) -> tuple:
+def join_rows(parts: Sequence[_Part]) -> _Part:
     experience, *arrays = zip(*parts)
     return type(parts[0])(Experience.join(list(experience)), *map(np.concatenate, arrays))
 
@@ -57,7 +59,8 @@ class Batch(NamedTuple):
     advantages: np.ndarray
     returns: np.ndarray
 
-    take = take_rows
+    def take(self, rows: np.ndarray) -> "Batch":
+        return take_rows(self, rows)
 
     def sums(self) -> dict[str, np.ndarray]:
         """Return `batch`: its size, and the sums that `statistics.explained_variance` needs."""

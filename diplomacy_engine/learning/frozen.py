@@ -46,7 +46,7 @@ def settings_of(agent: nn.Module) -> dict[str, Hashable]:
     """Return what an agent is beside its weights and buffers; equal for those that are alike."""
     attributes = sorted(vars(agent).keys() - _MODULE)
     try:
-        return {"": type(agent)} | {n: pickle.dumps(vars(agent)[n]) for n in attributes}
+        return {"": type(agent), **{n: pickle.dumps(vars(agent)[n]) for n in attributes}}
     except Exception:  # of what cannot be compared nothing is known
         return {"": id(agent)}
 

@@ -237,7 +237,7 @@ class _Products(torch.autograd.Function):
     def forward(ctx, x, weight, bias, *named: torch.Tensor):
         ctx.save_for_backward(x, weight, *named)
         bias = None if bias is None else _array(bias).reshape(max(1, len(named)), -1)
-        out = products.multiply(*_by_role(x, weight, named), bias)
+        out = products.multiply(*_by_role(x, weight, named), bias=bias)
         return torch.from_numpy(out if named else out.reshape(*x.shape[:-1], len(weight)))
 
     @staticmethod
@@ -249,7 +249,7 @@ class _Products(torch.autograd.Function):
             return grad_output @ weight, grad.T @ x.flatten(0, -2), d_bias
         _saved(ctx, grad_output)
         grad = _array(grad_output).reshape(-1, grad_output.shape[-1])
-        d_x, d_weights, d_bias = products.multiply_gradients(*_by_role(x, weight, named), grad)
+        d_x, d_weights, d_bias = products.multiply_gradients(*_by_role(x, weight, named), grad=grad)
         d_x, d_weights = d_x.reshape(x.shape), d_weights.reshape(weight.shape)
         d_bias = torch.from_numpy(d_bias.ravel()) if ctx.needs_input_grad[2] else None
         return torch.from_numpy(d_x), torch.from_numpy(d_weights), d_bias, *[None] * len(named)
@@ -354,7 +354,9 @@ class _Scores(torch.autograd.Function):
         _, _, _, _, *layer = _saved(ctx, d_logprob, d_share)
         arrays, decision, hidden, orders, most = ctx.arrays
         d_slots = _array(d_logprob)[decision], (_array(d_share) / most)[decision]
-        d_provinces, d_kinds, d_bases, d_weight = order_logits.score_gradients(*arrays, *d_slots)
+        d_provinces, d_kinds, d_bases, d_weight = order_logits.score_gradients(
+            *arrays, d_logprob=d_slots[0], d_entropy=d_slots[1]
+        )
         d_layer = []
         if layer:
             slot_start = orders.decisions.slot_start

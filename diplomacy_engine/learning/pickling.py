@@ -63,7 +63,7 @@ def _reduced(part: Any) -> Any:
     return NotImplemented
 
 
-def dumps(value: Any, anew: Mapping[Any, Any]) -> tuple[bytes, list]:
+def dumps(value: object, anew: Mapping) -> tuple[bytes, list]:
     """Return the bytes of a value, and the objects in it, in an order that equal ones share.
 
     `anew` is what the program that reads them makes anew, by key.
@@ -97,7 +97,7 @@ def dumps(value: Any, anew: Mapping[Any, Any]) -> tuple[bytes, list]:
     return content.getvalue(), visited
 
 
-def loads(content: bytes, anew: Mapping[Any, Any], before: str, device: str) -> Any:
+def loads(content: bytes, anew: Mapping, before: str, device: str) -> object:
     """Return the value of bytes; tensors of a device of the kind `before` come to `device`."""
 
     class Unpickler(pickle.Unpickler):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -113,7 +113,7 @@ def population_players(
 
 
 def member_probe(
-    game_map: Map, settings: Mapping[str, Any], weights: Mapping[str, np.ndarray]
+    game_map: Map, settings: Mapping, weights: Mapping[str, np.ndarray]
 ) -> list[float]:
     """Return the probe of a policy with weights as a member keeps them, in float16."""
     learner = registry.bundled()
@@ -121,12 +121,13 @@ def member_probe(
         agent = learner.make_agent(learner.settings(settings), game_map)
         halves = {name: weight.astype(np.float16) for name, weight in weights.items()}
         agent.load_state_dict({n: torch.from_numpy(w).float() for n, w in halves.items()})
-        return [round(float(part), 5) for part in probes.probe(learner, agent, game_map)]
+        probe = probes.probe(learner.make_player, agent, game_map)
+        return [round(float(part), 5) for part in probe]
 
 
 class Policy(NamedTuple):
     decisions: int  # that it had learned from
-    settings: dict[str, Any]  # of the run
+    settings: dict  # of the run
     command: str  # that trains so
     seed: int
     weights: dict[str, np.ndarray]
@@ -176,7 +177,7 @@ def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
     return models
 
 
-def command_of(settings: dict[str, Any], script: str) -> str:
+def command_of(settings: dict, script: str) -> str:
     game_map, module = settings["map"], registry.BUNDLED.get(script, registry.PLAIN)
     defaults = with_file(importlib.import_module(module).Args, game_map)
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}

@@ -6,9 +6,8 @@ code computes another policy than the trained one.
 
 import functools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from torch.utils.hooks import RemovableHandle
 from ..constants import Phase
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
+from ..players.policy.player import PolicyPlayer
 from ..rules.map import Map
 
 TOLERANCE = 1e-3  # other processors, and a GPU, differ by less
@@ -73,14 +73,16 @@ def probe_positions(game_map: Map) -> tuple[VectorGame, Decisions]:
 
 
 @torch.no_grad()
-def probe(learner: Any, agent: nn.Module, game_map: Map) -> torch.Tensor:
+def probe(
+    make_player: Callable[..., PolicyPlayer], agent: nn.Module, game_map: Map
+) -> torch.Tensor:
     """Return what an agent says of `probe_positions`, through all that a player of it calls.
 
     (3 D,) float32: of D decisions the log-probability of orders that fixed noise draws, that of
     `fixed_choices`, and the value. The agent is in `eval()` meanwhile.
     """
     training = agent.training
-    player = learner.make_player(agent.eval(), "probe")
+    player = make_player(agent.eval(), "probe")
     games, decisions = probe_positions(game_map.with_teams(""))
     legal = player.legal_orders(games, decisions)
     obs = player.observe(games, decisions.game, decisions.power)

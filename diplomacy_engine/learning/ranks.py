@@ -15,7 +15,7 @@ from functools import cache
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from types import SimpleNamespace
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -23,10 +23,12 @@ from torch import distributed
 
 from .._cores import usable_cores
 from ..errors import UserError
+from .of_scripts import RunSettings
 
 Sums = dict[str, float | np.ndarray]  # by names that are the same on all ranks
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of glibc's mallopt(3)
 MADV_HUGEPAGE, MADV_COLLAPSE, HUGE_PAGE = 14, 25, 2**21  # of Linux's madvise(2)
+_Value = TypeVar("_Value")
 PR_SET_PDEATHSIG = 1  # of Linux's prctl(2)
 PATIENCE = 5.0  # seconds in which processes that were started must end once their work is over
 
@@ -107,7 +109,7 @@ class Pipes:
         self.pipes, self.first = list(pipes), first
         self._inbox = np.zeros(0, np.uint8)
 
-    def gather(self, value: Any) -> list:
+    def gather(self, value: _Value) -> list[_Value]:
         if not self.first:
             self.pipes[0].send(value)
             return _receive(self.pipes[0])
@@ -137,7 +139,7 @@ class Pipes:
             pipe.send_bytes(own)
 
 
-def _receive(pipe: Connection) -> Any:
+def _receive(pipe: Connection):
     content = pipe.recv_bytes()
     try:
         return ForkingPickler.loads(content)
@@ -155,8 +157,8 @@ def _receive_into(pipe: Connection, array: np.ndarray) -> None:
 
 
 class Distributed:
-    def gather(self, value: Any) -> list:
-        values = [None] * distributed.get_world_size()
+    def gather(self, value: _Value) -> list[_Value]:
+        values = [value] * distributed.get_world_size()
         distributed.all_gather_object(values, value)
         return values
 
@@ -178,7 +180,7 @@ class Ranks:
         rank: int = 0,
         count: int = 1,
         local: int = 0,
-        stop: Any = None,
+        stop: ctypes.c_bool | None = None,
     ):
         self.rank, self.count, self.local = rank, count, local
         # Whether a signal has asked one of this machine's processes to stop; torchrun tells each.
@@ -200,7 +202,7 @@ class Ranks:
         return cls(Distributed(), rank, count, int(os.environ["LOCAL_RANK"]))
 
     @classmethod
-    def start(cls, count: int, run: Callable[..., int], *arguments: Any) -> "Ranks":
+    def start(cls, count: int, run: Callable[..., int], *arguments: object) -> "Ranks":
         """Start more that call `run(*arguments, ranks)`; not by forking, which copies locks."""
         context = multiprocessing.get_context("spawn")
         pipes, children, stop = [], [], context.RawValue(ctypes.c_bool)
@@ -237,12 +239,12 @@ class Ranks:
         """Return on how many threads games run: beside a GPU its share of all cores, else one."""
         return 1 if device.type == "cpu" else max(1, usable_cores() // self.count)
 
-    def share(self, args: Any) -> Any:
+    def share(self, args: RunSettings) -> RunSettings:
         first, last = (args.num_envs * rank // self.count for rank in (self.rank, self.rank + 1))
         own_seed = int(np.random.SeedSequence([args.seed, self.rank]).generate_state(1)[0])
         return replace(args, num_envs=last - first, seed=own_seed if self.rank else args.seed)
 
-    def gather(self, value: Any) -> list:
+    def gather(self, value: _Value) -> list[_Value]:
         """Return the values of all ranks, by rank. It is slow: what is a number goes by `sum`."""
         if self._link is None:
             return [value]
@@ -269,7 +271,9 @@ class Ranks:
         """Return count, mean and deviation (or 1) of all ranks' advantages by minibatch."""
         wide = advantages.astype(np.float64)
         own = [[(len(r), wide[r].sum(), (wide[r] ** 2).sum()) for r in parts] for parts in epochs]
-        count, total, squares = np.moveaxis(self.sum({"own": np.array(own)})["own"], 2, 0)
+        count, total, squares = np.moveaxis(
+            np.asarray(self.sum({"own": np.array(own)})["own"]), 2, 0
+        )
         mean = total / np.maximum(count, 1)
         variance = (squares - count * mean**2) / np.maximum(count - 1, 1)
         deviation = np.where(count > 1, np.sqrt(np.maximum(variance, 0)), 1)
@@ -334,7 +338,7 @@ class Ranks:
             values = torch.from_numpy(np.stack([buffers[name] for buffers in everywhere]))
             part.copy_(values.mean(0) if values.is_floating_point() else values[0])
 
-    def agree(self, function: Callable, *arguments: Any) -> Any:
+    def agree(self, function: Callable[..., _Value], *arguments: object) -> _Value:
         result = failure = None
         try:
             result = function(*arguments)
@@ -358,7 +362,7 @@ class Ranks:
             child.kill()
             child.join()
 
-    def _together(self, call: Callable, value: Any) -> Any:
+    def _together(self, call: Callable[..., _Value], value: object) -> _Value:
         try:
             return call(value)
         except (EOFError, OSError, RuntimeError) as error:  # a connection was closed
@@ -389,7 +393,7 @@ def _watch(weight: torch.nn.Parameter, last: SimpleNamespace) -> Callable[[torch
 
 
 def _work(
-    run: Callable[..., int], arguments: tuple, pipe: Connection, rank: int, count: int, stop: Any
+    run: Callable[..., int], arguments: tuple, pipe: Connection, rank: int, count: int, stop: object
 ):
     """Be rank `rank` of `count`, which talks to the first over `pipe` and shares `stop`."""
     end_with_parent()

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -47,7 +46,7 @@ class Learner:
 
     file: Path
     args_class: type  # its settings; its defaults are for what an older checkpoint lacks
-    make_agent: Callable[[dict, Map], nn.Module] | None = None  # of settings: a new network
+    make_agent: Callable[[Mapping, Map], nn.Module] | None = None  # of settings: a new network
     make_player: Callable[..., PolicyPlayer] = policy_player  # of agent, name, greedy ...
     talks: bool = False  # whether powers talk before they order, in training and evaluations
     # In the place of these two, if what it trains is no network of policies.
@@ -64,9 +63,9 @@ class Learner:
         self.weights(settings, load_map("small"))
         return tuple(name for name in settings if name in settings.read)
 
-    def settings(self, args: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, args: Mapping) -> dict:
         """Return the settings of a checkpoint, with defaults for what it lacks."""
-        return asdict(self.args_class()) | args
+        return {**asdict(self.args_class()), **args}
 
     def agent(self, saved: Checkpoint) -> nn.Module:
         """Return the network of a checkpoint, on the CPU.
@@ -99,7 +98,7 @@ class Learner:
                 "that was trained"
             )
             return
-        computed = probes.probe(self, agent, saved.map)
+        computed = probes.probe(self.make_player, agent, saved.map)
         if not probes.is_sound(saved["probe"], len(computed)):
             raise UserError(f"{saved.path}: probe: damaged, or of other positions")
         gap = probes.difference(saved["probe"], computed)
@@ -112,7 +111,7 @@ class Learner:
                 f"(it differs by {gap:.2g}): undo {edited}"
             )
 
-    def weights(self, settings: dict, game_map: Map) -> dict[str, torch.Tensor]:
+    def weights(self, settings: Mapping, game_map: Map) -> dict[str, torch.Tensor]:
         """Return the weights of a network by name, in shape and type: they have no memory."""
         with torch.device("meta"), _NoDraws():
             return self.make_agent(settings, game_map).state_dict()
@@ -139,7 +138,7 @@ class _Read(dict):
         super().__init__(values)
         self.read: set[str] = set()
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         self.read.add(name)
         return super().__getitem__(name)
 
@@ -153,10 +152,18 @@ class _NoDraws(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def register(module: str, file: str, args_class: type, *about: Any, **options: Any) -> Learner:
+def register(
+    module: str,
+    file: str,
+    args_class: type,
+    make_agent: Callable[..., nn.Module] | None = None,
+    make_player: Callable[..., PolicyPlayer] = policy_player,
+    talks: bool = False,
+    load: Callable[..., Player] | None = None,
+) -> Learner:
     """Make a script known, as its last line but the main one; the rest is of `Learner`."""
     path = Path(file).resolve()
-    learner = Learner(path, args_class, *about, **options)
+    learner = Learner(path, args_class, make_agent, make_player, talks, load)
     if module == "__main__":  # whoever imports it by its name gets the one that runs
         package = "diplomacy_learners." if path.parent.name == "diplomacy_learners" else ""
         sys.modules.setdefault(package + path.stem, sys.modules[module])

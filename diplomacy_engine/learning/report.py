@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +29,7 @@ def report(
     commands: Mapping[str, str],
     minutes: float,
     metrics: Path,
-    evaluations: Mapping[str, Mapping[str, Any]],
+    evaluations: Mapping[str, Mapping],
 ) -> str:
     """Return the text of a report.
 
@@ -103,7 +102,7 @@ def _cell(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{0 if abs(value) > 100 else 2}f}"
 
 
-def _result_row(bot: str, result: Mapping[str, Any]) -> dict[str, str]:
+def _result_row(bot: str, result: Mapping) -> dict[str, str]:
     overall = result["overall"]
     rates = {f"{name}s": share_text(overall[name]) for name in ("win", "solo", "draw")}
     centers = mean_text(overall["centers"])

@@ -14,12 +14,13 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 from .._files import FolderLock, atomic_write, check_writable, refusing
 from ..errors import UserError
 from ..players.policy.files import CHECKPOINT
 from ..records import convert, read_json
+from .of_scripts import RunSettings
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
@@ -41,7 +42,9 @@ class RunFolder:
         self._lock: FolderLock | None = None
 
     @classmethod
-    def create(cls, args: Any, map_name: str, exp_name: str, script: str | Path) -> "RunFolder":
+    def create(
+        cls, args: RunSettings, map_name: str, exp_name: str, script: str | Path
+    ) -> "RunFolder":
         """Make a new run folder with args.json and a copy of the script; UserError if it cannot.
 
         The folder's name has `seed` and its place is `runs_folder`, both of `args`, a dataclass.
@@ -101,17 +104,17 @@ class RunFolder:
     def save_script(self, script: str | Path) -> None:
         atomic_write(self.path / Path(script).name, Path(script).read_bytes())
 
-    def save_args(self, args: Mapping[str, Any]) -> None:
+    def save_args(self, args: Mapping) -> None:
         atomic_write(self.path / "args.json", json.dumps(dict(args), indent=2).encode())
 
-    def load_args(self) -> dict[str, Any]:
-        return read_json(dict[str, Any], self.path / "args.json", MAX_ARGS_BYTES)
+    def load_args(self) -> dict:
+        return read_json(dict, self.path / "args.json", MAX_ARGS_BYTES)
 
-    def settings(self, args_class: type[_Args], **changes: Any) -> _Args:
+    def settings(self, args_class: type[_Args], **changes: object) -> _Args:
         """Return the settings of the run with some changes; UserError if its class has others."""
         return convert(args_class, self.load_args() | changes, self.path / "args.json")
 
-    def log(self, step: int, figures: Mapping[str, Any]) -> None:
+    def log(self, step: int, figures: Mapping[str, object]) -> None:
         """Append one line to metrics.jsonl: `global_step`, then the figures; no number is null."""
         line = {"global_step": int(step)} | {name: _plain(figures[name]) for name in figures}
         self.append("metrics.jsonl", [line])
@@ -125,7 +128,7 @@ class RunFolder:
                         most = max(most, float(json.loads(line)[name]))
         return most
 
-    def append(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
+    def append(self, name: str, lines: Iterable[Mapping]) -> None:
         """Append lines to a file; all of them or, as on a full disk, none."""
         path = self.path / name
         data = "".join(json.dumps(line) + "\n" for line in lines).encode()
@@ -182,6 +185,6 @@ class RunFolder:
                     os.truncate(path, size)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from shlex import join, quote
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -35,11 +35,15 @@ from ..players.names import PlayerSpec, short_names
 from ..records import shipped_toml
 from ..rules.game_rules import GameRules
 from ..rules.map import Map
-from .checks import RunSettings
+from .of_scripts import RunSettings
 from .report import report, table
 from .run_folder import RunFolder, refusing
 from .sample_games import show_games
 from .settings import flags_of, origins, with_file
+from .signals import StopSignals
+
+if TYPE_CHECKING:
+    import wandb
 
 DASHBOARD = shipped_toml(__package__, "dashboard.toml")  # category -> chart -> figure
 # Counter -> its name in the summary of a run.
@@ -58,15 +62,16 @@ class RunLog:
     folder: RunFolder
     progress: Progress
     game_map: Map
-    wandb: Any = None  # a run of W&B
+    wandb: "wandb.Run | None" = None
     wandb_id: str | None = None
     seconds_before: float = 0.0  # of the run, by other processes
     exploited: str | None = None  # the short name of a learner's only opponent
     player: str | None = None  # the learner's name in printed commands
     rules: GameRules | None = None  # of its games; None: the map's
     args: RunSettings | None = None  # for a report at the end
+    stop: StopSignals | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.writer = SummaryWriter(str(self.folder.path))
         # TensorBoard's thread would print a traceback of a full disk, which its next call raises.
         threading.excepthook = _pass_over_full_disks
@@ -92,7 +97,7 @@ class RunLog:
                 self.writer.add_scalar(name, value, global_step)
         if self.wandb is not None:
             # Not by wandb's sync_tensorboard: it logs a resumed run's events again and again.
-            self.wandb.log({"global_step": global_step} | figures)
+            self.wandb.log({"global_step": global_step, **figures})
 
     def _writing_events(self) -> AbstractContextManager[None]:
         """TensorBoard's writer fails with a bare OSError, and often a call later."""
@@ -293,7 +298,7 @@ class NoLog(RunLog):
     wandb_id, seconds = None, 0.0
     folder = SimpleNamespace(path="")
 
-    def __init__(self, *_: Any):
+    def __init__(self, *_: object):
         self.clock, self.writer, self.wandb = Clock(), self._Nothing(), None
 
     class _Nothing:
@@ -350,7 +355,7 @@ def next_steps(
     return steps
 
 
-def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | None) -> Any:
+def start_wandb(settings: dict, folder: RunFolder, wandb_id: str | None) -> "wandb.Run":
     try:
         wandb = importlib.import_module("wandb")
     except ModuleNotFoundError:
@@ -379,7 +384,7 @@ def start_wandb(settings: dict[str, Any], folder: RunFolder, wandb_id: str | Non
     return run
 
 
-def _pass_over_full_disks(about: Any) -> None:
+def _pass_over_full_disks(about: threading.ExceptHookArgs) -> None:
     """Say what has ended a thread, unless the operating system has refused it something."""
     if not issubclass(about.exc_type, OSError):
         threading.__excepthook__(about)

@@ -6,9 +6,9 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import tyro
 
@@ -18,12 +18,13 @@ from ..errors import UserError
 from ..flags import dashed, named_flags, read_words
 from ..players.loading import learning
 from ..players.policy.files import policy_path
-from ..records import changed, convert, read_toml, refuse_without_effect
+from ..records import Dataclass, changed, convert, read_toml, refuse_without_effect
 from ..rules.map import MAP_NAMES
+from .of_scripts import RunSettings
 from .run_folder import RunFolder
 
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
-_Args = TypeVar("_Args")
+_Args = TypeVar("_Args", bound=Dataclass)
 
 
 def parse_args(
@@ -72,7 +73,7 @@ def with_file(args_class: type[_Args], game_map: str, config: str | None = None)
     return convert(args_class, read_toml(path, MAX_FILE_BYTES), path) if path else args_class()
 
 
-def origins(args: Any) -> list[str]:
+def origins(args: RunSettings) -> list[str]:
     before, lines = type(args)(), []
     path = args.config or map_file(args.map)
     if path:
@@ -83,7 +84,7 @@ def origins(args: Any) -> list[str]:
     return [*lines, f"flags: {flags}"] if flags else lines
 
 
-def flags_of(defaults: Any, values: dict[str, Any]) -> str:
+def flags_of(defaults: Dataclass, values: Mapping) -> str:
     words = []
     for name, default in dataclasses.asdict(defaults).items():
         value = values.get(name, default)
@@ -99,7 +100,7 @@ def flags_of(defaults: Any, values: dict[str, Any]) -> str:
     return " ".join(words)
 
 
-def check_changes(old: Any, new: Any, changeable: Sequence[str]) -> None:
+def check_changes(old: Dataclass, new: Dataclass, changeable: Sequence[str]) -> None:
     names = sorted(name for name, value in vars(old).items() if value != getattr(new, name))
     other = [dashed(name) for name in names if name not in ("resume", *changeable)]
     if other:
@@ -138,7 +139,7 @@ def _default(args_class: type[_Args], words: list[str], default_map: str | None)
     if game_map and Path(game_map).parent.name == CONFIGS.name:
         raise UserError(f"--map {game_map} is a settings file: --config {game_map}")
     if config:
-        values = {"map": default_map} if default_map else {}
+        values: dict = {"map": default_map} if default_map else {}
         values |= read_toml(config, MAX_FILE_BYTES) | {"config": config}
         args = convert(args_class, values, config)
         refuse_without_effect(args, changed(args), lambda name: f"{config}: {name}")

@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from typing import Any
 
 from .._progress import forget
 
@@ -23,7 +22,7 @@ class StopSignals:
     save. A SIGINT later than GRACE after the first interrupts; a sooner one does nothing. `flag`:
     a ctypes value that processes share, so that one of them tells all."""
 
-    def __init__(self, announce: bool = True, flag: Any = None):
+    def __init__(self, announce: bool = True, flag: ctypes.c_bool | None = None):
         self.announce = announce
         self._flag = ctypes.c_bool() if flag is None else flag
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -31,7 +31,8 @@ from ..players.names import short_name
 from ..rules.game_rules import OPTIONS, GameRules
 from ..rules.map import Map, load_map
 from . import checkpoint_state, checkpoints, frozen, ops, probes
-from .checks import RunSettings, check_args, check_memory, optimizers
+from .checks import check_args, check_memory, optimizers
+from .of_scripts import Run, RunSettings
 from .ranks import RankLost, Ranks, TrainingError, use_huge_pages
 from .registry import BUNDLED, Learner
 from .run_folder import RunFolder, check_name
@@ -57,7 +58,7 @@ class Setup:
     saved: dict | None = None  # the checkpoint that is gone on with
     folder: RunFolder | None = None  # where that lies
 
-    def policy(self, run: Any) -> dict:
+    def policy(self, run: Run) -> dict:
         """Return what a checkpoint of a run has of its policy, the average.
 
         UserError, TrainingError: a checkpoint could not be played, or plays another policy.
@@ -76,17 +77,17 @@ class Setup:
         with probes.kept_generators(), checkpoints.fitting("a checkpoint", script):
             fresh = self.learner.make_agent(vars(self.args), self.game_map)
             fresh.load_state_dict(model)
-            computed = probes.probe(self.learner, fresh, self.game_map)
+            computed = probes.probe(self.learner.make_player, fresh, self.game_map)
             for part in (agent, run.agent):
                 newest = {name: weight.clone() for name, weight in part.state_dict().items()}
                 part.load_state_dict(agent.state_dict())
-                own = probes.probe(self.learner, part, self.game_map)
+                own = probes.probe(self.learner.make_player, part, self.game_map)
                 part.load_state_dict(newest)
                 if probes.difference(own, computed) > probes.TOLERANCE:
                     raise TrainingError(_unlike(part, fresh))
         return policy | {"probe": computed}
 
-    def resume(self, run: Any, ranks: Ranks) -> bool:
+    def resume(self, run: Run, ranks: Ranks) -> bool:
         checkpoint_state.check_run(run, ranks)
         if self.saved is None:
             return False
@@ -100,11 +101,11 @@ class Setup:
             self._warn_of_rate(run)
         return True
 
-    def save(self, run: Any, ranks: Ranks, log: RunLog) -> None:
+    def save(self, run: Run, ranks: Ranks, log: RunLog) -> None:
         """Write a checkpoint from which a run continues exactly; all ranks call this."""
         checkpoint_state.save(run, ranks, log)
 
-    def _warn_of_rate(self, run: Any) -> None:
+    def _warn_of_rate(self, run: Run) -> None:
         """Say that more decisions than planned at first raise an annealed learning rate again."""
         if not getattr(self.args, "anneal", False) or run.step >= self.args.total_timesteps:
             return
@@ -189,7 +190,7 @@ LESS = "fewer --num-envs or more --num-minibatches need less; the last checkpoin
 
 
 @contextmanager
-def logs(setup: Setup, ranks: Ranks, run: Any) -> Iterator[RunLog]:
+def logs(setup: Setup, ranks: Ranks, run: Run) -> Iterator[RunLog]:
     """Yield the log of a run; where `Stopped` ends the block, the run is saved as it is then."""
     with _closed_on_failure(setup.folder):
         log = ranks.agree(_open_log if ranks.rank == 0 else NoLog, setup)
@@ -332,7 +333,7 @@ def check_orders(full: Decisions, own: Decisions, again: Decisions) -> None:
 
 def _compared(
     learner: Learner, agent: nn.Module, twin: nn.Module, positions: list[Position]
-) -> Iterator[tuple[str, Any, Any]]:
+) -> Iterator[tuple]:
     """Yield what must be alike: what would differ, and both. `twin` is made as `agent` is."""
     weights, trained = {name for name, _ in agent.named_parameters()}, []
     for *_, decisions, obs, noise in positions:

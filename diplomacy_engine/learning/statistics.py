@@ -1,7 +1,6 @@
 """Counts of play and learning, as sums over processes, and the metrics computed from them."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from ..games.vector_game import StepResult
 from ..rules.map import Map
 from ..scoring.outcomes import Outcomes
 from .copy_ratings import NOW, copy_ratings
+from .of_scripts import Pool, Run
 from .ranks import Sums
 
 COUNTERS = ("global_step", "order_steps", "env_steps", "games", "updates")  # of a run so far
@@ -46,7 +46,12 @@ class Results:
         self.duels: dict[int, dict[int, tuple[float, float]]] = {}
 
     def of_games(
-        self, result: StepResult, rows: np.ndarray, member: np.ndarray, learns: np.ndarray, pool
+        self,
+        result: StepResult,
+        rows: np.ndarray,
+        member: np.ndarray,
+        learns: np.ndarray,
+        pool: Pool,
     ) -> Sums:
         """Return sums over the games `rows` in which the learner took part. `member` (E, P) played,
         `learns` (E, P) where the learner. `copy_score`: a win counts 1, a draw 0.5; `duels`: pairs
@@ -55,7 +60,7 @@ class Results:
         rows = rows[learns[rows].any(1)]
         years = result.year[rows] - self.game_map.board.first_year + 1
         arrays = (result.ended, result.winner, result.centers, result.alive)
-        outcomes = Outcomes(*(array[rows] for array in arrays), years)
+        outcomes = Outcomes._make([*(array[rows] for array in arrays), years])
         sides = int(side.max()) + 1
         if sides < len(side):
             outcomes = outcomes.of_teams(side)
@@ -120,7 +125,7 @@ class Results:
 class Episodes:
     """Counts episodes (a stream's decisions in one game) and their rewards by `parts`."""
 
-    def __init__(self, num_streams: int, parts: Sequence[str]):
+    def __init__(self, num_streams: int, parts: Collection[str]):
         self.parts = tuple(parts)
         # Of each stream (streams, 2 + parts): decisions, return, and that in parts.
         self.running = np.zeros((num_streams, 2 + len(self.parts)))
@@ -148,7 +153,7 @@ class Episodes:
         ended, self.ended = self.ended, np.zeros_like(self.ended)
         return {"episodes": ended}
 
-    def figures(self, sums: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    def figures(self, sums: Mapping[str, np.ndarray]) -> dict[str, dict[str, float]]:
         count, *totals = sums["episodes"].tolist()
         names = ["episodic_length", "episodic_return"]
         if len(self.parts) > 1:
@@ -166,7 +171,10 @@ def explained_variance(sums: np.ndarray) -> float:
 
 
 def of_update(
-    run: Any, losses: Mapping[str, float], sums: Mapping[str, Any], charts: Mapping[str, float]
+    run: Run,
+    losses: Mapping[str, float],
+    sums: Mapping[str, np.ndarray],
+    charts: Mapping[str, float],
 ) -> dict[str, dict[str, float]]:
     """Return figures of an update by group, and forget them; `sums` are those of all ranks."""
     episodes, pool = run.episodes.figures(sums), run.pool

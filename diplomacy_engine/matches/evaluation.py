@@ -1,7 +1,7 @@
 """Evaluations: one player plays every power (or team) equally often, another plays the others."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ..records import shipped_toml
 from ..rules.game_rules import GameRules
 from ..rules.map import MAP_NAMES
 from ..textgame.game import Game
-from .match import Match, MatchReport, MatchSettings, full_rounds, match_settings
+from .match import Match, MatchOptions, MatchReport, MatchSettings, full_rounds, match_settings
 from .tables import play_tables
 
 
@@ -39,7 +39,7 @@ class Evaluation(MatchReport):
         """
         settings, (player, against) = self.settings, self.players
         figures, games = self.figures(), len(self.number)
-        result = {
+        result: dict = {
             "map": settings.game_map.name,
             "player": player,
             "against": against,
@@ -68,7 +68,7 @@ def evaluate_player(
     think: Callable[[Game, str], dict] | None = None,
     progress: Callable[[float], None] | None = None,
     keep_finished: bool = False,
-    **settings: Any,
+    **settings: Unpack[MatchOptions],
 ) -> Evaluation:
     """Play a player as every power equally often against another player as all other powers.
 

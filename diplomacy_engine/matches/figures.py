@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -105,7 +104,7 @@ def summarize(
     return {name: summary[name] for name in FIGURES}
 
 
-def sides_of(result: Mapping[str, Any]) -> dict[str, dict]:
+def sides_of(result: Mapping) -> dict[str, dict]:
     """Return the figures of a result by team, or by power where there are no teams."""
     return result.get("by_team") or result["by_power"]
 
@@ -139,6 +138,6 @@ def mean_text(figure: Mapping[str, float], digits: int = 1) -> str:
     return f"{value} ({low} to {high})"
 
 
-def limit_text(rules: Mapping[str, Any]) -> str:
+def limit_text(rules: Mapping[str, object]) -> str:
     then = "then a draw" if rules["year_limit"] == "draw" else "then cut off"
     return f"at most {rules['max_years']} years, {then}"

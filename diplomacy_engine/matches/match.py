@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, Unpack
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..players.asking import reads_history
 from ..players.names import numbered
 from ..players.protocols import Player
 from ..press.press import TalkCounter
-from ..rules.game_rules import GameRules
+from ..rules.game_rules import GameOptions, GameRules
 from ..rules.map import Map
 from ..scoring.outcomes import FIGURES, Outcomes, figure_ranges, figure_values
 from .figures import by_side, share_of, summarize
@@ -45,10 +45,10 @@ class MatchSettings:
     def game_map(self) -> Map:
         return self.rules.map
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, str | int | None]:
         """Return the settings that results contain."""
         teams = self.game_map.teams
-        facts = {"map": self.game_map.name, "seed": self.seed}
+        facts: dict[str, str | int | None] = {"map": self.game_map.name, "seed": self.seed}
         facts |= {"max_years": self.rules.max_years, "year_limit": self.rules.year_limit}
         if teams.text:
             facts |= {"teams": teams.text, "team_victory": teams.victory_centers}
@@ -75,15 +75,24 @@ def full_rounds(num_games: int, sides: int) -> int:
 Match = MatchSettings | GameRules | Map | str | Path
 
 
-def match_settings(match: Match, **changes: Any) -> MatchSettings:
+class MatchOptions(GameOptions, total=False):
+    """Fields of MatchSettings and GameRules as keyword arguments."""
+
+    seed: int
+    threads: int | None
+    batch: int
+
+
+def match_settings(match: Match, **changes: Unpack[MatchOptions]) -> MatchSettings:
     """Return settings with other fields of MatchSettings or GameRules, in which `max_years` of None
     is the map's."""
-    own = {f.name: changes.pop(f.name) for f in fields(MatchSettings) if f.name in changes}
-    if changes.get("max_years", 0) is None:
-        del changes["max_years"]
+    options: dict = {**changes}
+    own = {f.name: options.pop(f.name) for f in fields(MatchSettings) if f.name in options}
+    if options.get("max_years", 0) is None:
+        del options["max_years"]
     if isinstance(match, MatchSettings):
-        return replace(match, rules=GameRules.of(match.rules, **changes), **own)
-    return MatchSettings(GameRules.of(match, **changes), **own)
+        return replace(match, rules=GameRules.of(match.rules, **options), **own)
+    return MatchSettings(GameRules.of(match, **options), **own)
 
 
 def identity(player: Player) -> Hashable:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Unpack
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -16,7 +16,7 @@ from ..records import read_json
 from ..replays.replay import Replay
 from ..rules.vocabulary import vocabulary
 from .figures import Z, mean_text, percent
-from .match import match_settings
+from .match import MatchOptions, match_settings
 from .ratings import DEVIATION, MEAN, bootstrap_errors, fit_ratings
 from .tables import play_tables
 from .tournament import balanced_seats, cross_table
@@ -141,7 +141,7 @@ def rank_player(
     player: Player,
     members: Sequence[Player],
     num_games: int,
-    **settings: Any,
+    **settings: Unpack[MatchOptions],
 ) -> PopulationRank:
     """Play a player against all members; `settings` of MatchSettings and
     GameRules replace the population's.
@@ -155,7 +155,7 @@ def add_member(
     player: Player,
     members: Sequence[Player],
     num_games: int,
-    **settings: Any,
+    **settings: Unpack[MatchOptions],
 ) -> tuple[Population, PopulationRank]:
     """Return a population with one more, the last, rated as `rank_player` does; other ratings
     stay."""
@@ -179,7 +179,7 @@ def _ranked(
     members: Sequence[Player],
     num_games: int,
     progress: Callable[[float], None] | None = None,
-    **settings: Any,
+    **settings: Unpack[MatchOptions],
 ) -> tuple[PopulationRank, np.ndarray, np.ndarray]:
     """Return where a player ranks among members, and seats and ranks of its games with them."""
     rules = match_settings(population.rules, **settings)

@@ -6,7 +6,7 @@ scheme, never prove it.
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..players.protocols import Player
 from ..rules.map import Map
 from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import Reward, reward_input
-from .match import Match, match_settings, names_apart
+from .match import Match, MatchOptions, match_settings, names_apart
 
 SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
 TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over a game float64
@@ -50,7 +50,7 @@ def play_pairs(
     rewards: Mapping[str, Reward],
     num_pairs: int,
     progress: Callable[[float], None] | None = None,
-    **settings: Any,
+    **settings: Unpack[MatchOptions],
 ) -> GamePairs:
     """Play pairs of games and add up the rewards of each.
 
@@ -115,7 +115,7 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     against = {scheme: int(size.argmax()) for scheme, size in refuted}
     sums, shares = rewards.sum(2), ((along < 0).any(1).mean(), (along > 0).any(1).mean())
     figures = map(float, (sums.min(), sums.max(), np.abs(total).max(), *shares))
-    return Verdict(SCHEMES[len(against)], *figures, against)
+    return Verdict._make([SCHEMES[len(against)], *figures, against])
 
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -139,7 +139,7 @@ def check_reward(
     players: Sequence[Player],
     num_pairs: int = 400,
     progress: Callable[[float], None] | None = None,
-    **settings: Any,
+    **settings: Unpack[MatchOptions],
 ) -> dict:
     """Return which scheme a reward is among the powers of a map, and among and within its teams, as
     `check-reward --json` writes it. Not discounted; changing weights are looked at at the

@@ -5,14 +5,14 @@ games, each game counts once, however many seats the players have in it.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from ..errors import UserError
 from ..players.protocols import Player
 from .figures import Z, share_of
-from .match import Match, MatchReport, match_settings, names_apart
+from .match import Match, MatchOptions, MatchReport, match_settings, names_apart
 from .ratings import DEVIATION, MEAN, RESAMPLES, bootstrap_errors, fit_ratings
 from .tables import play_tables
 
@@ -92,7 +92,7 @@ class Tournament(MatchReport):
             return {"rating": rating | spread, "seats": sat} | self.standing(number, figures)
 
         best_first = [i for i in np.argsort(-mean, kind="stable").tolist() if (seats == i).any()]
-        result = {
+        result: dict = {
             "games": len(seats),
             **settings.facts(),
             "greedy": all(self.greedy),
@@ -116,7 +116,7 @@ def play_tournament(
     samples: int = 0,
     progress: Callable[[float], None] | None = None,
     keep_finished: bool = False,
-    **settings: Any,
+    **settings: Unpack[MatchOptions],
 ) -> Tournament:
     """Play mixed tables of different players.
 

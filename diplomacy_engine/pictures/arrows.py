@@ -192,7 +192,7 @@ def _towards(start: Point, end: Point, length: float) -> Point:
 
 
 def _shortened(points: list[Point], first: float, last: float) -> list[Point]:
-    begin, end = _towards(*points[:2], first), _towards(*points[:-3:-1], last)
+    begin, end = _towards(points[0], points[1], first), _towards(points[-1], points[-2], last)
     return [begin, *points[1:-1], end]
 
 

@@ -15,7 +15,6 @@ import itertools
 import math
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -38,15 +37,6 @@ def phase_title(name: str) -> str:
         return "Game over"
     year, phase = parse_phase(name)
     return f"{_SEASONS[phase]} {year}, {PHASE_KINDS[phase]}"
-
-
-def scene_of(game: Any) -> Scene:
-    passed = {}
-    for table in (*(phase["state"]["units"] for phase in game.history), game.units):
-        for power, units in table.items():
-            standing = [unit for unit in units or () if not unit.startswith("*")]
-            passed.update(dict.fromkeys(map(province_of, standing), power))
-    return Scene(game.phase, game.units, game.dislodged, game.centers, passed)
 
 
 def scene_svg(
@@ -111,7 +101,7 @@ def _ground_parts(drawing: Drawing) -> tuple[tuple[str, str, bool], ...]:
     game_map, layout = drawing.map, drawing.layout
     board, parts = game_map.board, []
     terrain = {code: int(board.terrain[v]) for v, code in enumerate(game_map.provinces)}
-    words = {Terrain.LAND: "land", Terrain.SEA: "sea"}
+    words: dict[int, str] = {Terrain.LAND: "land", Terrain.SEA: "sea"}
     text = f'<rect class="water" width="{layout.width:g}" height="{layout.height:g}"/>'
     text += '<g class="provinces">'
     if not layout.is_drawn:

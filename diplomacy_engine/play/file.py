@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, Unpack
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -17,13 +17,15 @@ from ..errors import UserError
 from ..pictures.board import phase_title
 from ..records import convert
 from ..replays.replay import make_replay
-from ..rules.game_rules import GameRules
+from ..rules.game_rules import GameRules, RuleOptions
 from ..rules.map import MAP_NAMES, Map
 from ..textgame.game import Game
 from ..textgame.imports.games import Note, read_games, read_pasted
 from ..textgame.saved_game import in_disorder
 
-HOST, GUEST, PLAYER = "host", "guest", "player"
+HOST: Final = "host"
+GUEST: Final = "guest"
+PLAYER: Final = "player"
 WATCH = "watch"
 FORMAT = 2
 
@@ -152,7 +154,7 @@ def read_session(
     game_map: Map | str | None = None,
     note: Note = lambda text: None,
     number: int | None = None,
-    **changes: Any,
+    **changes: Unpack[RuleOptions],
 ) -> tuple[Game, PlayRecord | None]:
     """Return a game in a file of ours or of another program, and its key `play`, if any.
 
@@ -178,9 +180,7 @@ def read_session(
     return built, play
 
 
-def _to_go_on(
-    saved: Mapping, game_map: Map | GameRules | str | None, changes: Mapping[str, Any]
-) -> Game:
+def _to_go_on(saved: Mapping, game_map: Map | GameRules | str | None, changes: RuleOptions) -> Game:
     game = Game.from_saved_game(saved, game_map, **changes)
     built = rebuild(game, len(game.history), game.orders)
     built.messages = game.messages

@@ -311,7 +311,7 @@ class Reviews:
         if phase_kind(self._history[number]["name"]) == "movement":
             for v, (one, other) in self._largest(
                 *((games.state.last_result & DISLODGED > 0).mean(0) for games in (after, worse)),
-                places,
+                where=places,
             ):
                 unit = self._games.state
                 text = self.map.unit_text(unit.unit_kind[number, v], unit.unit_location[number, v])

@@ -228,7 +228,7 @@ READS: dict[str, Callable] = {
     "/api/map": lambda game, *_: map_facts(drawing_of(game.game.map)),
 }
 # What is called with the session, the viewer and the values of a request, which must have these.
-ACTIONS: dict[str, tuple[Callable, dict[str, type]]] = {
+ACTIONS: dict[str, tuple[Callable, dict]] = {
     "/api/map": (PlaySession.choose_map, {"map": str}),
     "/api/settings": (
         PlaySession.choose_settings,

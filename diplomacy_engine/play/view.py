@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..constants import HOLD, MOVE, MOVE_VIA, SUPPORT_HOLD, SUPPORT_MOVE, phase_kind
 from ..games.decisions import Decisions
-from ..pictures.board import orders_svg, phase_title, scene_of
+from ..pictures.board import orders_svg, phase_title
 from ..pictures.chart import centers_svg
 from ..pictures.drawing import Scene, drawing_of
 from ..pictures.page import CHART, phase_facts
@@ -131,7 +131,7 @@ def _shown(session: PlaySession, viewer: Viewer, number: int | None) -> _Shown:
         if viewer.power and viewer.power not in game.orders:
             decision = decision_view(game, viewer.power, drafts.get(viewer.power, ()))
             drafts[viewer.power] = list(decision["draft"].values()) if decision else []
-        scene = scene_of(game).with_orders(game.map, drafts)
+        scene = game.scene().with_orders(game.map, drafts)
         return _Shown(scene, game.conceded, [], [], now.waiting_for())
     replay = make_replay(game.to_saved_game(), game.map)
     frame, state = replay.frames[number], game.history[number]["state"]
@@ -328,7 +328,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
         hint, now = session.hint(viewer), session.now
     game_map = now.game.map
     likeliest = {viewer.power: [ranked[0][0] for _, ranked in hint.slots]}
-    scene = scene_of(now.game).with_orders(game_map, likeliest)
+    scene = now.game.scene().with_orders(game_map, likeliest)
     tried = hint.tried and {
         "candidates": [candidate._asdict() for candidate in hint.tried.candidates[:CANDIDATES]],
         "expected": {
@@ -434,7 +434,10 @@ def _clause_view(game: Game, offer: Offer, clause: ClauseRow) -> dict:
         text = game.vector_game.vocabulary.texts[number]
         return {"power": power, "words": ": ".join(order_words(game.map, text))}
     where = game.map.province_names[game.map.provinces[v]]
-    words = {Clause.ZONE: "keep out of {} and leave it", Clause.KEEP_OUT: "keeps out of {}"}
+    words: dict[int, str] = {
+        Clause.ZONE: "keep out of {} and leave it",
+        Clause.KEEP_OUT: "keeps out of {}",
+    }
     return {"power": power, "words": words.get(kind, "leaves {}").format(where)}
 
 

@@ -57,8 +57,10 @@ def check_player(player: Player, game_map: Map | str = "small") -> None:
 @functools.cache
 def sample_positions(game_map: Map) -> VectorGame:
     """Return games of a map, two in each of the five phases, from games among bots."""
-    how = {"max_years": 12, "threads": 1, "keep_history": True}
-    source, games = (VectorGame(game_map, count, 5, **how) for count in (16, 5 * GAMES_PER_PHASE))
+    source, games = (
+        VectorGame(game_map, count, 5, max_years=12, threads=1, keep_history=True)
+        for count in (16, 5 * GAMES_PER_PHASE)
+    )
     bots = [make_bot(name) for name in ("chaos", "dumbbot", "random")]
     count = np.zeros(5, np.int64)
     for step in range(1000):

@@ -4,6 +4,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .._cores import usable_cores
@@ -183,11 +184,11 @@ def load_members(
     return [players[member.name] for member in members]
 
 
-def learning(module: str) -> Any:
+def learning(module: str) -> ModuleType:
     return importlib.import_module(f"diplomacy_engine.learning.{module}")
 
 
-def language(module: str) -> Any:
+def language(module: str) -> ModuleType:
     return importlib.import_module(f"diplomacy_engine.extras.language.{module}")
 
 

@@ -5,11 +5,11 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
 
@@ -20,13 +20,14 @@ from .bots import BOTS
 from .policy.files import CHECKPOINT, POLICY, policy_file, ready_policies
 from .population import MEMBER
 
+_Key = TypeVar("_Key", bound=Hashable)
 LANGUAGE = "llm:"
 GREEDY = "greedy"
 DRAWN = "population"
 MOST = 1000  # letters of the longest name; bounds nesting
 SEARCH = "fast"
 # Option of a search -> what its value may be.
-SEARCHING: dict[str, Any] = {
+SEARCHING: dict = {
     "candidates": Annotated[int, Meta(ge=1, le=1000)],
     "draws": Annotated[int, Meta(ge=1, le=10_000)],
     "temperature": Annotated[float, Meta(ge=0.01, le=100)],
@@ -38,14 +39,14 @@ SEARCHING: dict[str, Any] = {
 }
 _TRYING = {"profiles": SEARCHING["profiles"]}
 _MINDING = _TRYING | {"years": Annotated[int, Meta(ge=1, le=100)]}
-VOICES: dict[str, dict[str, Any]] = {
+VOICES: dict[str, dict] = {
     **{kind: {} for kind in ("silent", "peaceful", "coin", "talker")},
     **{kind: _TRYING for kind in ("dealer", "nash", "breaker")},
     **{kind: _MINDING for kind in ("grudge", "sanction")},
 }
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
 _ANSWERING = {"timeout": Annotated[float, Meta(ge=0.01, le=86_400)]}
-PROGRAMS: dict[str, dict[str, Any]] = {
+PROGRAMS: dict[str, dict] = {
     "cmd": _ANSWERING,
     "dui": _ANSWERING | {"movetime": Annotated[int, Meta(ge=1, le=86_400_000)]},
 }
@@ -355,9 +356,9 @@ def short_names(players: Sequence[str | PlayerSpec]) -> list[str]:
     return [names[spec] for spec in specs]
 
 
-def numbered(names: Mapping[Any, str]) -> dict[Any, str]:
+def numbered(names: Mapping[_Key, str]) -> dict[_Key, str]:
     """Return the names under the same keys, the second of a name as `NAME (2)`, and so on."""
-    apart: dict[Any, str] = {}
+    apart: dict[_Key, str] = {}
     for key, name in names.items():
         choices = (f"{name} ({n})" if n > 1 else name for n in itertools.count(1))
         apart[key] = next(each for each in choices if each not in apart.values())

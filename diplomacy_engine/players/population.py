@@ -11,7 +11,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -49,7 +49,7 @@ class PopulationMember:
     file: str = ""  # its weights; empty for a bot
     sha256: str = ""  # of that file
     # Of its training: what its network is made of, and what its values mean.
-    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    settings: dict = dataclasses.field(default_factory=dict)
     # What it says of fixed positions, see learning/probes.py; empty for a bot.
     probe: list[float] = dataclasses.field(default_factory=list)
 

@@ -1,5 +1,6 @@
 """The interface of players: the methods that matches, environments and pages call."""
 
+from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -43,6 +44,14 @@ class CountingPlayer(Player, Protocol):
         """Return the thoughts behind a decision of a kept game; nothing if there was no request."""
 
 
+@runtime_checkable
+class CheckedPlayer(Player, Protocol):
+    """A player whose orders may be wrong, for example a program's; they are counted."""
+
+    faults: Counter[str]
+    example: str  # of a wrong order
+
+
 class Explanation(NamedTuple):
     """A player's probabilities of orders, and its values; N and D as in Decisions.
 
@@ -54,7 +63,8 @@ class Explanation(NamedTuple):
     probability: np.ndarray  # (N,) float32, of each legal order of its slot, 0..1
     value: np.ndarray  # (D,) float32, discounted training reward that the deciding power expects
 
-    __repr__ = array_shapes
+    def __repr__(self) -> str:
+        return array_shapes(self)
 
 
 @runtime_checkable

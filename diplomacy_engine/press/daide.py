@@ -187,7 +187,7 @@ def read_message(games: VectorGame, sender: int, receiver: int, text: str) -> tu
     others = {powers for _, powers in read}
     if len(others) != 1:
         raise UserError("its clauses are not all among the same powers")
-    return verb, Terms(tuple(clause for clause, _ in read), *others, phase)
+    return verb, Terms(tuple(clause for clause, _ in read), others.pop(), phase)
 
 
 def _tree(text: str) -> list:

@@ -67,7 +67,7 @@ class Offers(NamedTuple):
     order: np.ndarray  # (clauses,) int32, order number; NONE for all but `order`
 
     @classmethod
-    def of(cls, *arrays: Sequence[int]) -> "Offers":
+    def of(cls, *arrays: Sequence[int] | np.ndarray) -> "Offers":
         """Return offers of these arrays of integers, in the types that are said here."""
         kinds = np.int32, np.int8, np.int8, np.int32, np.int8, np.int8, np.int16, np.int32
         return cls(*(np.array(array, kind) for array, kind in zip(arrays, kinds)))
@@ -76,7 +76,7 @@ class Offers(NamedTuple):
     def count(self) -> int:
         return len(self.game)
 
-    def take(self, rows: np.ndarray) -> "Offers":
+    def take(self, rows: np.ndarray | list[int]) -> "Offers":
         """Return the offers of some rows (integers or a mask), in that order."""
         rows = np.asarray(rows)
         if rows.dtype == bool:
@@ -84,9 +84,11 @@ class Offers(NamedTuple):
         parts = [np.arange(*self.clause_start[row : row + 2]) for row in rows]
         clauses = np.concatenate(parts) if parts else np.zeros(0, np.int64)
         start = np.cumsum([0, *map(len, parts)]).astype(np.int32)
-        return Offers(
-            *(array[rows] for array in self[:3]), start, *(array[clauses] for array in self[4:])
+        offers, of_clauses = (
+            (array[rows] for array in self[:3]),
+            (array[clauses] for array in self[4:]),
         )
+        return Offers._make([*offers, start, *of_clauses])
 
 
 # The words with each offer, and with its answer: (O,) texts each, empty without words.

@@ -3,7 +3,7 @@ themselves do not depend on it; the deals of a phase end when the games move on.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple, Unpack
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .._copies import copied_object
 from ..constants import CONVOY, NONE, RUNNING, Phase
 from ..games.decisions import Decisions, empty_decisions, filled, join_decisions
 from ..games.vector_game import VectorGame
-from ..rules.game_rules import GameRules
+from ..rules.game_rules import GameRules, Protocol, RuleOptions
 from ..rules.state import in_movement, is_alive
 from . import binding as kernels
 from .deals import (
@@ -82,9 +82,9 @@ class Press:
     def __init__(
         self,
         games: VectorGame,
-        press: str | None = None,
+        press: Protocol | None = None,
         press_rounds: int = 1,
-        **options: Any,
+        **options: Unpack[RuleOptions],
     ):
         rules = games.rules
         if press is not None:
@@ -224,7 +224,7 @@ class Press:
         results[rows] = self._confirm(
             offers.take(rows), (agreed & ~later)[rows], talking, decisions
         )
-        for o in np.flatnonzero(later & agreed):
+        for o in np.flatnonzero(later & agreed).tolist():
             deal = LaterDeal(int(when[o]), games.state.seed[offers.game[o]], offers.take([o]))
             results[o] = self._why_not(deal, talking, now[o])
             if results[o] == OfferResult.CONFIRMED:

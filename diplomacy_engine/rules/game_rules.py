@@ -7,7 +7,7 @@ Games, matches, saved games, the play page, environments and connections hold it
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, TypedDict, Unpack, get_args
 
 from msgspec import Meta, Struct
 
@@ -54,6 +54,27 @@ class _Options:
 OPTIONS = tuple(field.name for field in fields(_Options))  # all fields but the map
 
 
+class RuleOptions(TypedDict, total=False):
+    """The fields of GameRules but its map, as keyword arguments; GameRules has their ranges."""
+
+    max_years: int | None
+    year_limit: Literal["draw", "truncate"]
+    draw_votes: bool
+    draws_after: int | None
+    press: Protocol | None
+    press_rounds: int | None
+    binding: bool
+    open_press: bool
+    break_cost: float
+
+
+class GameOptions(RuleOptions, total=False):
+    """The keyword arguments of `GameRules.of`."""
+
+    teams: str
+    team_victory: int
+
+
 class _SavedMap(Struct):
     map: str
     map_facts: dict | None = None  # of a map that is not included
@@ -92,15 +113,15 @@ class GameRules(_Options):
         game: "str | Path | Map | GameRules",
         teams: str = "",
         team_victory: int = 0,
-        **options: Any,
+        **options: Unpack[RuleOptions],
     ) -> "GameRules":
         """Return the rules of these settings; without `max_years` the limit is that of `game`, a
         map or other rules. UserError: one has no effect."""
         if not isinstance(game, GameRules):
             game = cls(load_map(game))
-            options = {"max_years": game.map.max_years} | options
+            game = replace(game, max_years=game.map.max_years)
         if teams or team_victory:
-            options["map"] = game.map.with_teams(teams, team_victory)
+            game = replace(game, map=game.map.with_teams(teams, team_victory))
         rules = replace(game, **options) if options else game
         usual = {field.name: field.default for field in fields(cls)}
         changes = {name for name, value in options.items() if value != usual[name]}
@@ -126,11 +147,11 @@ class GameRules(_Options):
                 words += [flag] if value is True else [flag, "no" if value is False else str(value)]
         return words
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the rules for a saved game: those that differ from their defaults, and the map,
         with all its facts if it is not an included one."""
         game_map, teams = self.map, self.map.teams
-        notes: dict[str, Any] = {"map": game_map.name}
+        notes: dict[str, object] = {"map": game_map.name}
         if not game_map.is_included:
             notes["map_facts"] = game_map.facts
         if teams.text:

@@ -140,13 +140,13 @@ class Map:
             raise MapError(source, problems)
         self.facts = facts = copy.deepcopy(facts)  # whoever changes theirs has another map
         self.source = source
-        self.name = facts["name"]
-        self.max_years = facts.get("max_years", DEFAULT_MAX_YEARS)
-        self.powers = sorted(facts["powers"])
+        self.name: str = facts["name"]
+        self.max_years: int | None = facts.get("max_years", DEFAULT_MAX_YEARS)
+        self.powers: list[str] = sorted(facts["powers"])
         self.unit_powers = [*self.powers, *([facts["neutral"]] if "neutral" in facts else [])]
         provinces = dict(sorted(facts["provinces"].items()))
         self.provinces = list(provinces)
-        self.province_names = {code: p["name"] for code, p in provinces.items()}
+        self.province_names: dict[str, str] = {code: p["name"] for code, p in provinces.items()}
         aliases = ((word, code) for code, p in provinces.items() for word in p.get("aliases", []))
         self.aliases = {word.upper(): code for word, code in aliases}
         drawn = {code: p["position"] for code, p in provinces.items() if "position" in p}

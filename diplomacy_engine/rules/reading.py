@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
 from typing import NamedTuple
 
+import numpy as np
+
 from .._suggest import quoted
 from ..constants import COASTS, NONE, UNIT_LETTERS, OrderKind, UnitKind, phase_kind
 from ..errors import UserError
@@ -57,6 +59,8 @@ _AFTER_PLACE = {*_VERBS, *COASTS[1:], *_LONG_COASTS, *_RESULTS, "/", "VIA", "BY"
 # Words of names that people leave out or add.
 _OF_PLACES = ("-", "PROVINCE", "OF", "SEA", "OCEAN", "GULF", "PENINSULA", "ISLAND")
 
+Kinds = Sequence[int] | np.ndarray
+
 
 class GivenOrder(NamedTuple):
     """An order text of a power, what it says and what became of it."""
@@ -92,7 +96,7 @@ def _remembered(read: Callable) -> Callable:
     return reading
 
 
-def read_order(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> OrderText:
+def read_order(game_map: Map, text: str, kinds: Kinds | None = None) -> OrderText:
     """UserError, which does not repeat the text, if it cannot be read. `kinds` (V,): the kind of
     each province's unit or NONE, for units without A or F; None: there may be no such unit."""
     order = _read_order(game_map, text)
@@ -102,7 +106,7 @@ def read_order(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> 
     return order._replace(unit=unit, other=order.other and _with_kind(game_map, order.other, kinds))
 
 
-def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> UnitText:
+def _with_kind(game_map: Map, unit: UnitText, kinds: Kinds | None) -> UnitText:
     v = unit.place.province
     if unit.kind != NONE:
         return unit
@@ -113,7 +117,7 @@ def _with_kind(game_map: Map, unit: UnitText, kinds: Sequence[int] | None) -> Un
     return unit._replace(kind=int(kinds[v]))
 
 
-def ordered_unit(game_map: Map, text: str, kinds: Sequence[int] | None = None) -> UnitText | None:
+def ordered_unit(game_map: Map, text: str, kinds: Kinds | None = None) -> UnitText | None:
     """Return the unit that a text orders, or None; `kinds` as in `read_order`."""
     try:
         reader = _Reader(game_map, text)
@@ -458,7 +462,8 @@ def _names(game_map: Map) -> tuple[dict[tuple[str, ...], tuple[int, ...]], list]
     first, then aliases and full names, then PLACES. What begins like an order names nothing: were
     "Par H" a name, nobody could tell PAR to hold."""
     codes = {(code,): (index,) for code, index in game_map.province_index.items()}
-    exact, plain = dict(codes), []
+    exact: dict[tuple[str, ...], tuple[int, ...]] = dict(codes)
+    plain: list[tuple] = []
     named = [(name.upper(), code) for code, name in game_map.province_names.items()]
     for name, code in (*game_map.aliases.items(), *named):
         index, tokens = game_map.province_index[code], _tokens(name)

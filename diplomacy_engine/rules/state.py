@@ -13,6 +13,9 @@ from .map import Board
 LAST_YEAR = 30_000  # years are int16
 
 
+Rows = np.ndarray | slice
+
+
 class GameState(NamedTuple):
     """Everything that changes during play. Row e of each array is game e; kernels update in place.
 
@@ -179,7 +182,7 @@ def is_movement(phase):
     return phase in (Phase.SPRING_MOVEMENT, Phase.FALL_MOVEMENT)
 
 
-def in_movement(state, rows=slice(None)):
+def in_movement(state: GameState, rows: Rows = slice(None)) -> Bools:
     """(rows,) bool, finished games included."""
     phase = state.phase[rows]
     return (phase == Phase.SPRING_MOVEMENT) | (phase == Phase.FALL_MOVEMENT)
@@ -195,7 +198,7 @@ def is_winter(phase):
     return phase == Phase.WINTER_ADJUSTMENTS
 
 
-def ordering_powers(board, state, rows=slice(None)):
+def ordering_powers(board: Board, state: GameState, rows: Rows = slice(None)) -> Int8s:
     """Return (rows, V) int8, the power whose orders a province takes in this phase, or NONE: that
     of the unit there, of the dislodged one, or in winter the owner of a vacant center."""
     phase, power = state.phase[rows][:, None], state.unit_power[rows]

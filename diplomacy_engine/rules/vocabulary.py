@@ -152,7 +152,7 @@ def _generate(game_map: Map) -> tuple[OrderTable, list[str]]:
     carriers = routes.fleets[:0]
     if len(pair_first):
         carriers = np.bitwise_or.reduceat(routes.fleets, pair_first)
-    nodes = [tuple(node) for node in np.argwhere(board.can_stand).tolist()]
+    nodes = [(kind, place) for kind, place in np.argwhere(board.can_stand).tolist()]
     nodes.sort(key=lambda node: (province_of[node[1]], *node))
     near = {node: board.neighbor[node][: board.neighbor_count[node]].tolist() for node in nodes}
     arcs = {(*node, target) for node in nodes for target in near[node]}

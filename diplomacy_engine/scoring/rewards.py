@@ -72,7 +72,7 @@ class RewardInput(NamedTuple):
 Reward = Callable[[RewardInput], np.ndarray]  # -> (E, P) float32
 
 
-def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> RewardInput:
+def reward_input(step: object, victory_centers: int, pay_year_limit: bool = True) -> RewardInput:
     """Return the RewardInput of a VectorGame's StepResult.
 
     Args:
@@ -81,11 +81,10 @@ def reward_input(step, victory_centers: int, pay_year_limit: bool = True) -> Rew
         pay_year_limit: False: games that ended at the year limit count as running, so that no
             reward pays their end.
     """
-    ended = step.ended
+    ended, *others = (getattr(step, name) for name in RewardInput._fields[:-1])
     if not pay_year_limit:
         ended = np.where(ended == YEAR_LIMIT, RUNNING, ended).astype(np.int8)
-    others = (getattr(step, name) for name in RewardInput._fields[1:-1])
-    return RewardInput(ended, *others, int(victory_centers))
+    return RewardInput._make([ended, *others, int(victory_centers)])
 
 
 def _pay(game: RewardInput, winner, others, draw, eliminated) -> np.ndarray:

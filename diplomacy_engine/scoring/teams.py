@@ -28,8 +28,11 @@ class TeamLevels(Protocol):
 class TeamMap(Protocol):
     """What a mix reads of a map."""
 
-    powers: Sequence[str]
-    teams: TeamLevels
+    @property
+    def powers(self) -> Sequence[str]: ...
+
+    @property
+    def teams(self) -> TeamLevels: ...
 
 
 class Level(NamedTuple):
@@ -56,7 +59,7 @@ def levels_of(powers: Sequence[str], teams: TeamLevels) -> dict[str, Level]:
         for number in set(team_of.tolist()) if depth else ():
             inside = team_of == number
             if len(set(member_of[inside].tolist())) > 1:
-                name = team_name([powers[p] for p in np.flatnonzero(inside)])
+                name = team_name([powers[p] for p in np.flatnonzero(inside).tolist()])
                 levels[name] = Level(np.where(inside, 0, NONE), member_of)
     return levels
 

@@ -4,33 +4,25 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack, cast
 
 import numpy as np
 
 from .. import constants
 from .._copies import copied, copied_object
 from .._suggest import quoted
-from ..constants import (
-    NONE,
-    End,
-    OrderKind,
-    UnitKind,
-    canonical_phase,
-    parse_phase,
-    phase_kind,
-)
+from ..constants import NONE, End, OrderKind, UnitKind, canonical_phase, parse_phase, phase_kind
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import History, VectorGame
-from ..pictures.board import scene_of, scene_svg
-from ..pictures.drawing import drawing_of
+from ..pictures.board import scene_svg
+from ..pictures.drawing import Scene, drawing_of
 from ..press.daide import ClauseRow, Terms, is_daide, offer_text
 from ..press.deals import Clause, Side
 from ..press.press import Press
 from ..rules import notation, reading
-from ..rules.game_rules import GameRules
-from ..rules.map import Map
+from ..rules.game_rules import GameRules, RuleOptions
+from ..rules.map import Map, load_map
 from ..rules.phases import end_by_victory
 from ..rules.state import GameState
 from ..scoring.outcomes import figure_values
@@ -52,13 +44,14 @@ class _Played(NamedTuple):
     results: dict[str, int]  # result bits by unit
     notes: dict
 
-    def as_saved(self) -> dict:
+    def as_saved(self) -> saved_games.SavedPhase:
         # Without the last orders, which are in the phase before.
         games = VectorGame(self.game_map, 1, threads=1, auto_reset=False)
         games.state = self.before
         state = positions.state_dictionary(games)
         record = {"name": positions.current_phase(games), "state": state}
-        return record | {"orders": self.orders, "results": self.result_words()} | self.notes
+        played = {"orders": self.orders, "results": self.result_words()}
+        return cast(saved_games.SavedPhase, record | played | self.notes)
 
     def result_words(self) -> dict[str, list[str]]:
         return {text: positions.result_words(bits) for text, bits in self.results.items()}
@@ -85,14 +78,16 @@ class Game:
         game.causes()       # {"A LON": {"bounce": ["A PAR"]}}
     """
 
-    def __init__(self, game_map: str | Path | Map | GameRules = "standard", **rules: Any):
+    def __init__(
+        self, game_map: str | Path | Map | GameRules = "standard", **rules: Unpack[RuleOptions]
+    ):
         """See the class for the arguments."""
-        base = game_map if isinstance(game_map, GameRules) else GameRules(game_map)
+        base = game_map if isinstance(game_map, GameRules) else GameRules(load_map(game_map))
         base = replace(base, **rules) if rules else base
         self._games = VectorGame(base, 1, threads=1, auto_reset=False)
         self.map = self._games.map
         self.id = "game"
-        self._history: tuple[dict | _Played, ...] = ()
+        self._history: tuple[saved_games.SavedPhase | _Played, ...] = ()
         self.messages: list[dict] = []
         self._talk = GameTalk(self._games)
         self._begin_phase()
@@ -105,14 +100,14 @@ class Game:
         self._talk.begin_phase()
 
     @property
-    def history(self) -> list[dict]:
+    def history(self) -> list[saved_games.SavedPhase]:
         """The adjudicated phases as in a saved game: name, state, orders, results, messages."""
-        if self._history and not isinstance(self._history[-1], dict):
-            self._history = tuple(p if isinstance(p, dict) else p.as_saved() for p in self._history)
-        return list(self._history)
+        saved = [p.as_saved() if isinstance(p, _Played) else p for p in self._history]
+        self._history = tuple(saved)
+        return saved
 
     @history.setter
-    def history(self, phases: Sequence[dict]) -> None:
+    def history(self, phases: Sequence[saved_games.SavedPhase]) -> None:
         self._history, self._games.history = tuple(phases), None
 
     @property
@@ -497,7 +492,7 @@ class Game:
         """Return province -> the deals that take orders from the power's unit there."""
         return self._talk.bindings(self.map.power_number(power))
 
-    def change_rules(self, rules: GameRules | None = None, **changes: Any) -> None:
+    def change_rules(self, rules: GameRules | None = None, **changes: Unpack[RuleOptions]) -> None:
         """Continue by other rules of the same map, or with other fields of the rules; for another
         kind of press see `take_up_talk`. UserError, and then nothing has changed."""
         rules = replace(rules or self.rules, **changes)
@@ -842,7 +837,7 @@ class Game:
         state: Mapping,
         agreed: bool = False,
         conceded: Sequence[str] = (),
-        **rules: Any,
+        **rules: Unpack[RuleOptions],
     ) -> "Game":
         """Return a game that continues from a state dictionary; other arguments are those of Game.
 
@@ -870,8 +865,17 @@ class Game:
         """
         orders = self.orders if orders is None else orders
         by_power = {power.upper(): texts for power, texts in orders.items()}
-        scene = scene_of(self).with_orders(self.map, by_power, outcome or {})
+        scene = self.scene().with_orders(self.map, by_power, outcome or {})
         return scene_svg(drawing_of(self.map), scene, theme, width)
+
+    def scene(self) -> Scene:
+        """Return the position as pictures/board.py draws it."""
+        passed: dict[str, str] = {}
+        for table in (*(phase["state"]["units"] for phase in self.history), self.units):
+            for power, units in table.items():
+                standing = [unit for unit in units or () if not unit.startswith("*")]
+                passed.update(dict.fromkeys(map(notation.province_of, standing), power))
+        return Scene(self.phase, self.units, self.dislodged, self.centers, passed)
 
     def to_position(self) -> str:
         """Return the position as one line, such as `small S1901M; ENGLAND A LON = LON; ...`. It
@@ -880,7 +884,10 @@ class Game:
 
     @classmethod
     def from_position(
-        cls, position: str, game_map: str | Path | Map | GameRules | None = None, **rules: Any
+        cls,
+        position: str,
+        game_map: str | Path | Map | GameRules | None = None,
+        **rules: Unpack[RuleOptions],
     ) -> "Game":
         """Return a game that continues from a line of `to_position`; `game_map` None is the map
         that the line names, other arguments are those of Game. UserError if the line cannot be
@@ -905,7 +912,7 @@ class Game:
         cls,
         saved: Mapping,
         game_map: str | Path | Map | GameRules | None = None,
-        **changes: Any,
+        **changes: Unpack[RuleOptions],
     ) -> "Game":
         """Return the game of a saved game, which continues from its last phase.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from msgspec import Meta, Struct
 from msgspec.structs import astuple
@@ -48,6 +48,17 @@ class _State(Struct):
     name: str
     units: dict[str, list[str] | None]
     influence: dict[str, list[str]] | None = None
+
+
+class SavedPhase(TypedDict, total=False):
+    """A phase of a saved game; programs add keys of their own."""
+
+    name: str
+    state: dict
+    orders: dict[str, list[str] | None]
+    results: dict[str, list[str]]
+    messages: list[dict]
+    thoughts: dict
 
 
 class _Phase(Struct):

@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -51,8 +51,8 @@ class _Power(Struct):
     centers: list[str]
     retreats: dict | None = None
     order_is_set: int | None = None
-    controller: dict[str, Any] | None = None  # by the moment since which somebody plays it
-    orders: dict[str, Any] | None = None  # by unit
+    controller: dict | None = None  # by the moment since which somebody plays it
+    orders: dict | None = None  # by unit
     adjust: list[str] | None = None
 
 
@@ -85,7 +85,7 @@ class _Note(Struct):
 
     name: str | None = None
     game_id: str | None = None
-    powers: dict[str, Any] = {}  # who plays which power, and since when
+    powers: dict = {}  # who plays which power, and since when
     timestamps: dict[str, int | None] = {}
     current_phase_data: dict = {}
 

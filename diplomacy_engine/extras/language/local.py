@@ -2,7 +2,7 @@
 Here are only texts and numbers, so that the engine needs no PyTorch."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 from ...constants import NONE
 from .player import Answer, Exchange, LanguagePlayer
@@ -26,14 +26,26 @@ class Reply(NamedTuple):
     text: str  # the reply
 
 
+class Writer(Protocol):
+    """What is called of a LanguageModel of model.py."""
+
+    def replies(
+        self,
+        prompts: Sequence[str],
+        questions: Sequence[Question | TalkQuestion],
+        greedy: bool = False,
+        free: int | None = None,
+    ) -> list[Reply]: ...
+
+
 class LocalPlayer(LanguagePlayer):
     """Asks a model of this process; each of its orders is legal, and none is missing, unless it is
     not constrained. While `recording`, `trace` grows with every decision: (row, phase, power,
     Reply), for training."""
 
-    def __init__(self, name: str, settings: LanguageSettings, model: Any, greedy: bool = False):
+    def __init__(self, name: str, settings: LanguageSettings, model: Writer, greedy: bool = False):
         super().__init__(name, settings)
-        self.model = model  # a LanguageModel, of model.py
+        self.model = model
         self.greedy = greedy or settings.temperature == 0
         self.recording = False
         self.trace: list[tuple[int, str, str, Reply]] = []

@@ -66,7 +66,9 @@ class TalkQuestion(NamedTuple):
     one_line: bool = True
 
     @classmethod
-    def of(cls, question: Question, prompt: str, units: Sequence[str], texts: Sequence[str]):
+    def of(
+        cls, question: Question, prompt: str, units: Sequence[str], texts: Sequence[str]
+    ) -> "TalkQuestion":
         texts = list(texts)
         slots = [Slot(unit, list(range(len(texts))), texts) for unit in units]
         about = question.game, question.row, question.power, prompt, question.seed

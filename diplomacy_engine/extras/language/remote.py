@@ -335,7 +335,7 @@ class ChatServer(Server):
         counts = usage if isinstance(usage, dict) else {}
         tokens = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
         tokens = [n if type(n) is int and 0 <= n < 10**9 else 0 for n in tokens]
-        return Completion(self.clean(text or str(refusal or "")), *tokens, ending)
+        return Completion._make([self.clean(text or str(refusal or "")), *tokens, ending])
 
     def _message(self, content: bytes, answer: object) -> str:
         text = content.decode(errors="replace")

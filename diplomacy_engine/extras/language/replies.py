@@ -160,10 +160,10 @@ def _lists_of(section: Section, wanted: Callable[[str], object]) -> list[list[st
 
 
 def _cleaned(line: str) -> str:
-    line = _LIKE.arrows.sub(" -> ", _LIKE.tag.sub(" ", line[: 4 * MOST_OF_A_LINE]))
-    line = _LIKE.signs.sub(" ", line)
+    line = _LIKE["arrows"].sub(" -> ", _LIKE["tag"].sub(" ", line[: 4 * MOST_OF_A_LINE]))
+    line = _LIKE["signs"].sub(" ", line)
     line = line.replace("`", "").replace("**", "").strip("'\"*,;_~>|$ \t")
-    return line[_LIKE.bullet.match(line).end() :].strip("'\"*,;_ ")
+    return line[_LIKE["bullet"].match(line).end() :].strip("'\"*,;_ ")
 
 
 def _decision(
@@ -272,14 +272,14 @@ def _readings(game_map: Map, line: str, heading: str) -> Iterator[str]:
     in the cells of a table, with a reason behind it."""
     if len(line) > MAX_TEXT:
         return
-    yield _LIKE.between.sub("\n", line)
-    plain = " ".join(_LIKE.manners.sub(" ", line).split())
-    labels = [line[label.end() :] for label in islice(_LIKE.label.finditer(line), 3)]
-    for text in (f"{heading} {line}", plain, *labels, _LIKE.label.sub(" ", line, 1)):
+    yield _LIKE["between"].sub("\n", line)
+    plain = " ".join(_LIKE["manners"].sub(" ", line).split())
+    labels = [line[label.end() :] for label in islice(_LIKE["label"].finditer(line), 3)]
+    for text in (f"{heading} {line}", plain, *labels, _LIKE["label"].sub(" ", line, 1)):
         yield text
-        for cut in reversed([*_LIKE.reason.finditer(text)][-_MOST_CUTS:]):
+        for cut in reversed([*_LIKE["reason"].finditer(text)][-_MOST_CUTS:]):
             # What begins with a place is no reason: it may be where a supported unit is to go.
-            if ordered_unit(game_map, f"A {_LIKE.to.sub('', text[cut.end() :])}") is None:
+            if ordered_unit(game_map, f"A {_LIKE['to'].sub('', text[cut.end() :])}") is None:
                 yield text[: cut.start()]
     cells = [cell.strip() for cell in re.split(r"[|\t;,]", line) if cell.strip(" -:")]
     for first in range(min(3, len(cells) - 1)):
@@ -295,7 +295,7 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[list[str]]:
     texts, key, held, dropped = [], "", [""], False
     levels = [(False, False)]  # of brackets: whether thoughts, and whether a list, are around
     begin = min((at for at in map(text.find, "{[") if at >= 0), default=len(text))
-    for match in islice(_LIKE.string.finditer(text, begin), 5 * MOST_LINES):
+    for match in islice(_LIKE["string"].finditer(text, begin), 5 * MOST_LINES):
         if not match[1]:
             is_draft, in_list = levels[-1]
             if match[0] in "{[":

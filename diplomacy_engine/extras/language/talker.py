@@ -51,7 +51,7 @@ class Talker(DealChooser, Silent):
                 if not len(receiver):
                     continue
                 seat = (np.full(len(receiver), x) for x in (row[s], talk.game[s], talk.power[s]))
-                offers = deal_offers(possible, *seat, receiver, slot)
+                offers = deal_offers(possible, *seat, receiver=receiver, slot=slot)
                 texts = _texts(talk, offers)
                 powers = (talk.games.map.powers[q] for q in receiver)
                 lines = [*(f"to {power}: {t}" for power, t in zip(powers, texts)), NOTHING]

@@ -6,7 +6,6 @@ began: many chat templates open it, and the reply has its end alone.
 
 import re
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import NamedTuple
 
 from ...records import shipped_patterns, shipped_toml
@@ -18,7 +17,7 @@ DRAFT, PLAIN, FINAL = -1, 0, 1  # kinds of sections
 _REPLIES = shipped_toml(__package__, "replies.toml")
 
 
-def patterns(part: str) -> SimpleNamespace:
+def patterns(part: str) -> dict[str, re.Pattern[str]]:
     """Return the patterns of a part of replies.toml."""
     return shipped_patterns(_REPLIES[part], _REPLIES["standing_for"])
 
@@ -26,10 +25,10 @@ def patterns(part: str) -> SimpleNamespace:
 _LIKE, _HEADINGS = patterns("thoughts"), patterns("headings")
 # The first whose words stand in a heading counts.
 _KINDS = (
-    (FINAL, _HEADINGS.decision),
-    (DRAFT, _HEADINGS.draft),
-    (FINAL, _HEADINGS.orders),
-    (DRAFT, _HEADINGS.remarks),
+    (FINAL, _HEADINGS["decision"]),
+    (DRAFT, _HEADINGS["draft"]),
+    (FINAL, _HEADINGS["orders"]),
+    (DRAFT, _HEADINGS["remarks"]),
 )
 _ENDS = {"START_": "END_", "start_": "end_", "begin_of_": "end_of_", "unused94": "unused95"}
 
@@ -45,7 +44,7 @@ def without_thoughts(text: str) -> str:
     """Return a reply without its thoughts; nothing of one that is cut off within them. In one pass:
     a pattern for a whole thought would look for its end once for each beginning."""
     parts, start, inside = [], 0, False
-    for mark in _LIKE.mark.finditer(text):
+    for mark in _LIKE["mark"].finditer(text):
         if mark["end"]:
             if not inside:
                 parts.clear()
@@ -53,13 +52,13 @@ def without_thoughts(text: str) -> str:
         elif not inside:
             parts.append(text[start : mark.start()])
             inside = True
-    return "" if inside else _LIKE.special.sub("\n", "".join([*parts, text[start:]]))
+    return "" if inside else _LIKE["special"].sub("\n", "".join([*parts, text[start:]]))
 
 
 def thought_end(text: str) -> str | None:
     """Return the mark that ends the thought in which a text stops; "" if it has no marks, None if
     the last one has ended the thought."""
-    marks = [*_LIKE.mark.finditer(text)][-1:]
+    marks = [*_LIKE["mark"].finditer(text)][-1:]
     if not marks:
         return ""
     begin = marks[0][0]
@@ -90,39 +89,39 @@ def heading_kind(line: str) -> int:
 def _without_struck(line: str) -> str:
     """Leave out what is struck through, and from 200 letters before a cross on all: an order is not
     longer. A cross that is itself struck through does not count."""
-    pieces, at, cross = [], 0, _LIKE.cross.search(line)
-    for struck in _LIKE.struck.finditer(line):
+    pieces, at, cross = [], 0, _LIKE["cross"].search(line)
+    for struck in _LIKE["struck"].finditer(line):
         if cross and max(at, cross.start() - 200) < struck.start():
             break
         pieces.append(line[at : struck.start()])
         at = struck.end()
         if cross and cross.start() < at:
-            cross = _LIKE.cross.search(line, at)
+            cross = _LIKE["cross"].search(line, at)
     pieces.append(line[at : max(at, cross.start() - 200)] if cross else line[at:])
     return "".join(pieces)
 
 
 def sections(text: str) -> list[Section]:
     """Return the sections of a reply in their order, without thoughts, headings and code fences."""
-    text = _LIKE.answer.sub(
+    text = _LIKE["answer"].sub(
         lambda tag: "\nRemarks:\n" if tag["end"] else "\nFinal:\n", without_thoughts(text)
     )
     lines = [*map(_without_struck, text.splitlines()[-MOST_LINES:])]
-    boxes = [box[1].strip() if (box := _LIKE.box.match(line)) else None for line in lines]
+    boxes = [box[1].strip() if (box := _LIKE["box"].match(line)) else None for line in lines]
     if any(boxes):  # of boxes those with a cross count
         lines = [line for line, box in zip(lines, boxes) if box != ""]
     parts, fenced = [Section(PLAIN, [])], False
     for line in lines:
         kind, begin = parts[-1].kind, line[:_LONGEST_HEADING]
-        if fence := _LIKE.fence.match(begin):
+        if fence := _LIKE["fence"].match(begin):
             fenced = not fenced
             inner = DRAFT if heading_kind(fence[1]) == DRAFT else kind or FINAL
             parts.append(Section(inner if fenced else PLAIN, []))
         elif fenced:
             parts[-1].lines.append(line)
-        elif begin == line and _LIKE.heading.fullmatch(line) and (kind := heading_kind(line)):
+        elif begin == line and _LIKE["heading"].fullmatch(line) and (kind := heading_kind(line)):
             parts.append(Section(kind, []))
-        elif (label := _LIKE.label.match(begin)) and (kind := heading_kind(label[1])):
+        elif (label := _LIKE["label"].match(begin)) and (kind := heading_kind(label[1])):
             parts.append(Section(kind, [line[label.end() :]]))
             if kind == DRAFT:
                 parts.append(Section(parts[-2].kind, []))

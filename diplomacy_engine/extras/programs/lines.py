@@ -1,7 +1,7 @@
 """The lines of docs/protocol.md, one JSON object each, and the positions that they hold."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta, MsgspecError, Struct, json
@@ -83,7 +83,7 @@ class Line(Struct, omit_defaults=True):
 
     hello: Hello | None = None
     map: str | None = None  # with `data`: a map; with `request`: that of its positions
-    data: dict[str, Any] | None = None
+    data: dict | None = None
     tables: dict[str, list[str]] | None = None  # of a map, for `arrays`
     request: int | None = None  # a number, which the reply repeats
     max_years: int = 0  # 0: games have no last year

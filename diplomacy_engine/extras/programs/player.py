@@ -4,7 +4,6 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from functools import partialmethod
-from typing import Any
 
 import numpy as np
 
@@ -111,7 +110,7 @@ class ProgramPlayer:
         # Row -> how many phases its game had had, and the seed of the first.
         self._seen: dict[int, tuple[float, int | None]] = {}
 
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type, tuple]:
         return start_program, self.about  # which starts another
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:

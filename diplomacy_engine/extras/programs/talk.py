@@ -46,7 +46,7 @@ class Boards:
     def offers(self, offers: Offers) -> Iterator[tuple[int, Message]]:
         """Yield the game of each offer, and the offer."""
         for o, seats in enumerate(zip(*(array.tolist() for array in offers[:3]))):
-            yield seats[0], self.write(*seats, clauses_of(offers, o))
+            yield seats[0], self.write(*seats, clauses=clauses_of(offers, o))
 
     def read(self, row: int, message: Message) -> tuple[tuple[int, int], str, OfferRow]:
         """Return a message's sender and recipient, its verb, and the offer that it is or

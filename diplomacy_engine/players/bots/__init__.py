@@ -2,6 +2,7 @@
 
 from ..._suggest import did_you_mean
 from ...errors import UserError
+from ..protocols import Player
 from ..search.best_response import Lookahead
 from ..search.plain import Osla, PlainMcts
 from ..search.uct import Mcts
@@ -22,10 +23,10 @@ _KINDS = (
     Osla,
     PlainMcts,
 )
-BOTS = {bot.name: bot for bot in _KINDS}
+BOTS: dict[str, type[Player]] = {bot.name: bot for bot in _KINDS}
 
 
-def make_bot(name: str):
+def make_bot(name: str) -> Player:
     """Return a new bot of that name; UserError, with all names, if there is none."""
     if name in BOTS:
         return BOTS[name]()

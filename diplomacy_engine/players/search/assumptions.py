@@ -81,7 +81,9 @@ class Assumptions:
                 orders[d, r] = draws.draw(games, decisions.take(d), seeds[d, r][:, None])[0][:, 0]
         return orders
 
-    def pick(self, copies: VectorGame, decisions: Decisions, games: VectorGame, rows: np.ndarray):
+    def pick(
+        self, copies: VectorGame, decisions: Decisions, games: VectorGame, rows: np.ndarray
+    ) -> np.ndarray:
         """Return which hypothesis gives orders when copies of `rows` (D,) are played on, (D,)."""
         if len(self.hypotheses) == 1:
             return np.zeros(decisions.count, np.int64)

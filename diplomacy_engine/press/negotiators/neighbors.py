@@ -10,6 +10,8 @@ from ..deals import Clause, Offers, make_offers
 from ..press import PEACE_ALONE
 from .negotiation import Silent, Talk, best_of_pairs, partner_of
 
+Numbers = int | np.ndarray
+
 
 class PowerReach:
     """Provinces that powers of n games hold and can reach by land or sea. `reach` (n, P, V): number
@@ -35,7 +37,7 @@ class PowerReach:
         hits = (self.held[n] & can[:, None, :]).any(2)
         np.add.at(self.threat, (n, power), hits)
 
-    def open_to_both(self, row, one, other) -> np.ndarray:
+    def open_to_both(self, row: Numbers, one: Numbers, other: Numbers) -> np.ndarray:
         """Return how many units of two powers can move to each center that both can reach. (...,
         C), 0 for other centers and for those that one of the two holds."""
         mine, theirs = (

@@ -20,6 +20,7 @@ from ...constants import (
     OrderKind,
     UnitKind,
 )
+from ..map import Board
 from ..state import clear_dislodged
 from . import equations as eq
 from .convoys import has_route, mark_routes, path_answer
@@ -38,7 +39,7 @@ class MovementScratch(NamedTuple):
     truth: Annotated[Uint8s, "TRUTH_SIZE"]  # see paradoxes.py
 
 
-def movement_scratch(board) -> MovementScratch:
+def movement_scratch(board: Board) -> MovementScratch:
     """Return working memory for `adjudicate_movement`; each thread needs its own."""
     sizes = {"V": len(board.terrain), "NUM_FACTS": eq.NUM_FACTS, "TRUTH_SIZE": TRUTH_SIZE}
     return new_arrays(MovementScratch, **sizes)

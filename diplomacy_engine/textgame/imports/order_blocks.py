@@ -175,7 +175,7 @@ def read_report(game_map: Map, text: str) -> Report:
         if len(raw) > _MOST_OF_A_LINE:
             raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
         for line in _more_powers(game_map).split(_plain(game_map, raw)):
-            if _words(line := _LIKE.idle_units.sub("", line)):
+            if _words(line := _LIKE["idle_units"].sub("", line)):
                 reader.read(number, line, marked=raw.lstrip().startswith("#"))
     return Report(reader.entries, reader.remarks)
 
@@ -234,7 +234,7 @@ class _Reader:
 def _read_line(game_map: Map, line: Entry, label: str) -> tuple[list[Entry], list[Remark]]:
     """Return what the text of a line has below a label, and what of it is not read."""
     entries, wrong = [], []
-    if label == "centers" and _LIKE.nobody.match(line.text):
+    if label == "centers" and _LIKE["nobody"].match(line.text):
         return [], [Remark(line.line, line.text, NO_ORDERS)]
     for text, now in _labelled(game_map, line, label):
         kind, written, reason = _read(game_map, text, now)
@@ -258,14 +258,14 @@ def _labelled(game_map: Map, line: Entry, label: str) -> Iterator[tuple[str, str
     last = ""
     parts = (_parts(game_map, text) for text in order_texts(line.text))
     for part in itertools.chain.from_iterable(parts):
-        centers = _LIKE.centers.match(part)
+        centers = _LIKE["centers"].match(part)
         text = (centers[1] if centers else part).lstrip("" if winter else _DASHES)
-        text = _LIKE.idle_units.sub("", text)
+        text = _LIKE["idle_units"].sub("", text)
         kind = reading.order_kind(game_map, text)
         result = kind == NONE and (reading.is_result(text) or told_retreat(game_map, f"({text})"))
         if result and last and not winter:
             last += f" ({text})"
-        elif text and not _LIKE.nothing.match(text) and not reading.is_result(text):
+        elif text and not _LIKE["nothing"].match(text) and not reading.is_result(text):
             if last:
                 yield last, label
             listed = reading.listed_unit(game_map, text)
@@ -282,10 +282,10 @@ def _labelled(game_map: Map, line: Entry, label: str) -> Iterator[tuple[str, str
 
 def _parts(game_map: Map, text: str) -> list[str]:
     """Return the orders of a text in which one may follow the other without a sign."""
-    for match in _LIKE.orders_begin.finditer(text):
+    for match in _LIKE["orders_begin"].finditer(text):
         head, rest = text[: match.start()], text[match.start() :]
         is_order = reading.order_kind(game_map, head) != NONE
-        if is_order and _LIKE.unit.match(rest) and not _LIKE.cause.search(head):
+        if is_order and _LIKE["unit"].match(rest) and not _LIKE["cause"].search(head):
             parts = _parts(game_map, rest)
             if reading.order_kind(game_map, parts[0]) != NONE:
                 return [head.strip(), *parts]
@@ -311,7 +311,7 @@ def _read(game_map: Map, text: str, label: str) -> tuple[str, str, str]:
 def _is_like_order(game_map: Map, text: str) -> bool:
     """Tell whether a text may be an order with a mistake: it begins with a unit or a place."""
     unit = reading.ordered_unit(game_map, text, likely_kinds(game_map))
-    return not _LIKE.routine.search(text) and bool(unit or _LIKE.unit.match(text))
+    return not _LIKE["routine"].search(text) and bool(unit or _LIKE["unit"].match(text))
 
 
 def likely_kinds(game_map: Map) -> list[int]:
@@ -322,12 +322,12 @@ def likely_kinds(game_map: Map) -> list[int]:
 def told_retreat(game_map: Map, remark: str) -> str:
     """Return what a remark behind a movement order says of the unit's retreat: `R SIL`, `D`, or
     nothing."""
-    for goal in _LIKE.retreats.findall(remark):
+    for goal in _LIKE["retreats"].findall(remark):
         try:
             return f"R {notation.place_text(game_map, reading.read_place(game_map, goal)[1])}"
         except UserError:
             continue
-    return "D" if _LIKE.disbands.search(remark) else ""
+    return "D" if _LIKE["disbands"].search(remark) else ""
 
 
 def _is_order(game_map: Map, text: str) -> bool:
@@ -382,12 +382,12 @@ def all_centers(
 
 def _plain(game_map: Map, line: str) -> str:
     """Return a line without marks of mails, markdown and HTML, and without orders struck out."""
-    line = _LIKE.struck.sub(
+    line = _LIKE["struck"].sub(
         lambda m: m[0] if reading.no_order(game_map, m[1] or m[3]) else "", line
     )
-    line = _LIKE.tags.sub("", without_symbols(html.unescape(line)))
-    line = _LIKE.dots.sub("; ", _LIKE.marks.sub("", line.strip(), count=1)).replace("`", "")
-    line = _LIKE.marks.sub("", line.strip("; \t"), count=1)
+    line = _LIKE["tags"].sub("", without_symbols(html.unescape(line)))
+    line = _LIKE["dots"].sub("; ", _LIKE["marks"].sub("", line.strip(), count=1)).replace("`", "")
+    line = _LIKE["marks"].sub("", line.strip("; \t"), count=1)
     plain = line.rstrip("=#*_~;- \t")
     return plain + "-" * (line[len(plain) :].count("-") == 1)  # A PAR - is no unit
 
@@ -404,14 +404,14 @@ class Headings:
         for head, rest in self._cuts(line):
             heading = self.read(head)
             about = head if self._orderly(rest) else line
-            late = heading and heading.dated and _LIKE.due.search(about)
+            late = heading and heading.dated and _LIKE["due"].search(about)
             if not head or (heading and not late):
                 return heading, rest
         return None, line
 
     def _cuts(self, line: str) -> Iterator[tuple[str, str]]:
         """Yield where the heading of a line may end, the likeliest first."""
-        matches = itertools.islice(_LIKE.orders_begin.finditer(line), _MOST_BEGINS)
+        matches = itertools.islice(_LIKE["orders_begin"].finditer(line), _MOST_BEGINS)
         begins = [match.start() for match in matches]
         cuts = [at for at in begins if self._orderly(line[at:])] + [len(line)]
         cuts += [0] * self._orderly(line)
@@ -423,7 +423,7 @@ class Headings:
     def _orderly(self, text: str) -> bool:
         texts = [text.lstrip(_DASHES) for text in order_texts(text)]
         return bool(texts and texts[0]) and (
-            bool(_LIKE.nothing.match(texts[0])) or _is_order(self.map, texts[0])
+            bool(_LIKE["nothing"].match(texts[0])) or _is_order(self.map, texts[0])
         )
 
     def doubt(self, line: str, marked: bool) -> str:
@@ -434,8 +434,8 @@ class Headings:
         short, name = len(words) <= _FEW_WORDS, _names(self.map)
         seasons = any(len(word) > 3 and word in _SEASONS for word in words)
         years = any(w.isdecimal() and abs(int(w) - self.first_year - 49) < 50 for w in words)
-        phase = _LIKE.phase.match(line) or (seasons and (short or digit)) or (years and short)
-        none = _LIKE.no_phase.search(line) and not digit
+        phase = _LIKE["phase"].match(line) or (seasons and (short or digit)) or (years and short)
+        none = _LIKE["no_phase"].search(line) and not digit
         headed = colon and len(_words(head)) <= _FEW_WORDS and (not rest or self._orderly(rest))
         power = name.match(line) or (short and name.search(line)) or headed or marked
         if any(_is_order(self.map, text) for text in order_texts(line)[:1]):
@@ -455,18 +455,18 @@ class Headings:
         persons may stand beside, but nothing that may name something else."""
         if len(head) > _MOST_OF_A_HEADING:
             return None
-        plain = _LIKE.aside.sub(" ", head)
-        short = _LIKE.game.sub("", plain)
+        plain = _LIKE["aside"].sub(" ", head)
+        short = _LIKE["game"].sub("", plain)
         return self._named(plain) or self._named(short) or self._among_others(short)
 
     def _among_others(self, head: str) -> Heading | None:
         """Return what those parts of a text name that are of a heading."""
-        parts = _LIKE.parts.split(head)
+        parts = _LIKE["parts"].split(head)
         own = [self._is_of_heading(part) for part in parts]
         heading = self._named(" ".join(itertools.compress(parts, own)))
         if heading is None or not (heading.dated or heading.power):
             return None
-        if any(map(_LIKE.unit.match, parts)):  # an order with a mistake
+        if any(map(_LIKE["unit"].match, parts)):  # an order with a mistake
             return None
         first, others = own.index(True), (at for at in range(len(parts)) if not own[at])
         fit = all(self._is_beside(parts, at, first, heading.dated) for at in others)
