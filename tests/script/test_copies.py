@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import refusal
-from support.edits import drawn_by, drawn_by_player, learned_agent, named, read_edits, write
+from support.edits import drawn_by, drawn_by_player, learned_agent, write
 from support.training import load, refused, resume, train, write_config
 
 import ppo_selfplay_diplomacy as ppo
@@ -17,29 +17,8 @@ from diplomacy_engine.commands import cli
 from diplomacy_engine.learning import checkpoints, registry, settings
 
 FEW = {"total_timesteps": 60, "eval_bots": ["hold"]}
-
-EDITS = read_edits("copies")
 SETTING = "    gamma: Share = "
 LAST_NORM = "        x = self.norms[-1](x)\n"
-
-
-@pytest.mark.parametrize("edit", named(EDITS, "works"))
-def test_a_policy_is_changed_in_one_place(edit, imported, tmp_path, capsys):
-    """It trains, and a player of its checkpoint chooses what the learner would."""
-    script = imported(write(tmp_path / "mine.py", *EDITS[edit].edits))
-    run = train(tmp_path / "runs", script=script, learning_rate=0.01, **FEW)
-    name, agent = f"{script.__file__}:{run}", learned_agent(script, run)
-    assert f"--against {name}\n" in capsys.readouterr().out
-    assert drawn_by_player(name) == drawn_by(agent) != drawn_by(agent, 4)
-    assert resume(run, "--total-timesteps", "80", script=script) == 0
-
-
-@pytest.mark.parametrize("edit", named(EDITS, "refused"))
-def test_a_policy_that_is_changed_for_some_alone_does_not_train(edit, imported, tmp_path, capsys):
-    script, runs = imported(write(tmp_path / "mine.py", *EDITS[edit].edits)), tmp_path / "runs"
-    argv = ["--config", write_config(tmp_path / "tiny.toml"), "--runs-folder", str(runs)]
-    refused(argv, "mine.py", "`Agent.get_action`", capsys=capsys, script=script)
-    assert not runs.exists()
 
 
 @pytest.fixture

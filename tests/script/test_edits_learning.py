@@ -35,7 +35,7 @@ def check_effect(run, settings: dict) -> None:
         assert any(settings["kept"] in part for part in (saved["run"], *saved["ranks"]))
 
 
-@pytest.mark.parametrize("name", ["agent", "copies", "learning"])
+@pytest.mark.parametrize("name", ["agent", "learning"])
 def test_each_edit_s_lines_stand_in_the_script(name, tmp_path):
     """Most edits are tried by slow tests alone."""
     for title, edit in read_edits(name).items():
