@@ -1,6 +1,7 @@
 """Types: what public functions say, keywords that are said twice, and a user's strict checker."""
 
 import ast
+import os
 import subprocess
 import sys
 from dataclasses import fields
@@ -11,6 +12,7 @@ import pytest
 
 from diplomacy_engine.environments import settings
 from diplomacy_engine.matches.match import MatchOptions, MatchSettings
+from diplomacy_engine.players.protocols import ExplainingPlayer
 from diplomacy_engine.rules.game_rules import GameOptions, GameRules, RuleOptions
 
 ROOT = Path(__file__).parents[1]
@@ -55,6 +57,19 @@ def test_keywords_are_those_of_their_records():
         own, hints = get_type_hints(kind.OPTIONS), get_type_hints(kind)
         for name in own.keys() & hints.keys():
             assert hints[name] in (own[name], object), name
+
+
+class Explains:
+    name = "explains"
+
+    def act(self, games, decisions): ...
+
+    def explain(self, games, decisions): ...
+
+
+def test_an_object_with_the_methods_of_a_protocol_is_such_a_player():
+    """Else an attribute that a player need not have would decide what it can do, in silence."""
+    assert isinstance(Explains(), ExplainingPlayer)
 
 
 USER = """
@@ -116,7 +131,8 @@ def test_a_user_with_a_strict_checker_gets_types(tmp_path):
     user.write_text(USER)
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", ROOT / "pyproject.toml"]
     command += ["--no-error-summary", "--follow-imports", "silent", user]
-    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    env = {**os.environ, "MYPYPATH": str(ROOT)}
+    out = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     wrong = {number for number, line in enumerate(USER.splitlines(), 1) if "# wrong" in line}
     reported = [line.split(":")[1] for line in out.stdout.splitlines() if ": error:" in line]
     assert {int(number) for number in reported} == wrong, out.stdout + out.stderr

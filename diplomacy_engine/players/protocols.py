@@ -12,10 +12,12 @@ from ..games.vector_game import VectorGame
 
 
 class Player(Protocol):
-    """Gives orders for pending decisions of many games."""
+    """Gives orders for pending decisions of many games.
+
+    A player that never looks at `games.history` may have `reads_history`, False.
+    """
 
     name: str
-    reads_history: bool  # whether it looks at `games.history`; a player that does not say so may
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot of `decisions`, (S,) int32.

@@ -84,11 +84,8 @@ class Offers(NamedTuple):
         parts = [np.arange(*self.clause_start[row : row + 2]) for row in rows]
         clauses = np.concatenate(parts) if parts else np.zeros(0, np.int64)
         start = np.cumsum([0, *map(len, parts)]).astype(np.int32)
-        offers, of_clauses = (
-            (array[rows] for array in self[:3]),
-            (array[clauses] for array in self[4:]),
-        )
-        return Offers._make([*offers, start, *of_clauses])
+        own = [array[rows] for array in self[:3]]
+        return Offers._make([*own, start, *(array[clauses] for array in self[4:])])
 
 
 # The words with each offer, and with its answer: (O,) texts each, empty without words.
