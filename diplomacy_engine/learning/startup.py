@@ -450,6 +450,5 @@ def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 
     progress, alone = Progress(args.total_timesteps, start), len(args.pool_bots) == 1
     exploited = short_name(args.pool_bots[0]) if alone and args.pool_bot_prob == 1 else None
     player = None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}"
-    log = RunLog(folder, progress, setup.game_map, wandb, wandb_id, seconds, exploited, player)
-    log.rules, log.args = GameRules.of(setup.game_map, **options), replace(args, resume=None)
-    return log
+    about = exploited, player, GameRules.of(setup.game_map, **options), replace(args, resume=None)
+    return RunLog(folder, progress, setup.game_map, wandb, wandb_id, seconds, *about)

@@ -5,7 +5,7 @@ from math import comb, log2
 
 import numpy as np
 
-from ..constants import BOUNCE, NONE, End, OrderKind, Phase
+from ..constants import BOUNCE, NONE, RUNNING, OrderKind, Phase
 from ..games.decisions import Decisions
 from ..games.own_help import fitting
 from ..games.vector_game import StepResult, VectorGame
@@ -131,7 +131,7 @@ class OrderCounter:
         state, table = games.state, games.table
         self._owner = state.center_owner.copy()
         second = (state.year == games.board.first_year + 1) & (state.phase == Phase.SPRING_MOVEMENT)
-        second &= state.end == End.RUNNING
+        second &= state.end == RUNNING
         arrays = state.unit_power, state.unit_kind, state.unit_location, state.center_owner
         rows = np.hstack([array[second] for array in arrays])
         self.positions.update(row.tobytes() for row in rows)

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..constants import NONE, End, Phase, phase_name
+from ..constants import AGREED, NONE, RUNNING, Phase, phase_name
 from ..games.vector_game import VectorGame
 from ..games.votes import bot_votes
 from ..players.asking import ask_players
@@ -43,7 +43,7 @@ class GameRecorder:
             self._talk[len(self._steps)], press.log = press.log, []
         state, rows = games.state, self.rows
         owner = ordering_powers(games.board, state, rows)
-        running = state.end[rows] == End.RUNNING
+        running = state.end[rows] == RUNNING
         running &= True if going is None else np.isin(rows, going)
         self._steps.append((running, state.year[rows], state.phase[rows], owner, orders[rows]))
 
@@ -67,7 +67,7 @@ class GameRecorder:
                 game.adjudicate()
                 if thoughts:
                     game.history[-1]["thoughts"] = thoughts
-        for row in np.flatnonzero(games.state.end[self.rows] == End.AGREED):
+        for row in np.flatnonzero(games.state.end[self.rows] == AGREED):
             game, alive = replayed[row], games.outcomes([self.rows[row]]).alive[0]
             game.change_rules(draw_votes=True)
             for power, lives in zip(game.powers, alive):
@@ -119,10 +119,10 @@ def play_games(
     if press is not None and recorder is not None:
         press.log, press.logged = [], len(recorder.rows)
     state = games.state
-    while (state.end == End.RUNNING).any():
+    while (state.end == RUNNING).any():
         if draws_after is not None:
             state.votes[:] = bot_votes(games, draws_after)
-            agreed = games.agreed() & (state.end == End.RUNNING)
+            agreed = games.agreed() & (state.end == RUNNING)
             if agreed.any():
                 games.step(games.new_orders(), agreed)
                 continue
@@ -141,7 +141,7 @@ def play_games(
             recorder.note(games, orders, press)
         if counter is not None:
             counter.look(games, decisions, orders, seat_player)
-        moving = in_movement(state) & (state.end == End.RUNNING)
+        moving = in_movement(state) & (state.end == RUNNING)
         result = games.step(orders)
         if counter is not None:
             counter.results.see(result, seat_player == counter.player)
@@ -158,7 +158,7 @@ def _played(games: VectorGame) -> float:
     if games.max_years:
         years = state.year - games.board.first_year + 0.5 * (state.phase >= Phase.FALL_MOVEMENT)
         part = np.clip(years / games.max_years, 0, 0.999)
-    return float(np.where(state.end == End.RUNNING, part, 1.0).sum())
+    return float(np.where(state.end == RUNNING, part, 1.0).sum())
 
 
 def play_tables(
@@ -200,7 +200,7 @@ def play_tables(
                 games, mine, players, noted, watch, counter, press, settings.rules.draws_after
             )
         except (Exception, KeyboardInterrupt) as error:
-            ended = np.flatnonzero(games.state.end != End.RUNNING)
+            ended = np.flatnonzero(games.state.end != RUNNING)
             if not keep_finished or start + len(ended) == 0:
                 raise
             cause, outcomes = error, games.outcomes(ended)

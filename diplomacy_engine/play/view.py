@@ -23,6 +23,7 @@ from ..rules.map import Map
 from ..rules.notation import province_of
 from ..rules.order_words import order_words, rest_of_order
 from ..rules.reading import read_order
+from ..rules.vocabulary import vocabulary
 from ..textgame.game import Game
 from ..textgame.saved_game import in_disorder
 from ..textgame.talk import Offer
@@ -431,7 +432,7 @@ def _clause_view(game: Game, offer: Offer, clause: ClauseRow) -> dict:
         return {"power": None, "words": "peace"}
     power = None if side == Side.BOTH else game.powers[(offer.sender, offer.receiver)[side]]
     if kind == Clause.ORDER:
-        text = game.vector_game.vocabulary.texts[number]
+        text = vocabulary(game.map).texts[number]
         return {"power": power, "words": ": ".join(order_words(game.map, text))}
     where = game.map.province_names[game.map.provinces[v]]
     words: dict[int, str] = {
@@ -454,7 +455,7 @@ def _supports(
     game: Game, lists: Mapping[str, list[int]], helper: str, mover: str
 ) -> list[dict[str, str]]:
     """Return how one power can support another: support, order, unit and words of the support."""
-    table, texts = game.vector_game.table, game.vector_game.vocabulary.texts
+    table, texts = vocabulary(game.map).table, vocabulary(game.map).texts
     orders = {}  # (location, kind of support, target) -> the order that is supported
     for number in lists.get(mover, ()):
         kind, at = table.kind[number], table.location[number]

@@ -11,7 +11,16 @@ import numpy as np
 from .. import constants
 from .._copies import copied, copied_object
 from .._suggest import quoted
-from ..constants import NONE, End, OrderKind, UnitKind, canonical_phase, parse_phase, phase_kind
+from ..constants import (
+    AGREED,
+    NONE,
+    YEAR_LIMIT,
+    OrderKind,
+    UnitKind,
+    canonical_phase,
+    parse_phase,
+    phase_kind,
+)
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import History, VectorGame
@@ -160,12 +169,12 @@ class Game:
     @property
     def is_draw(self) -> bool:
         """Whether the game ended without a winner."""
-        return bool(self._games.state.end[0] in (End.YEAR_LIMIT, End.AGREED))
+        return bool(self._games.state.end[0] in (YEAR_LIMIT, AGREED))
 
     @property
     def is_agreed(self) -> bool:
         """Whether the game ended in a draw for which all powers voted."""
-        return bool(self._games.state.end[0] == End.AGREED)
+        return bool(self._games.state.end[0] == AGREED)
 
     @property
     def is_conceded(self) -> bool:

@@ -11,7 +11,18 @@ from msgspec import Struct
 
 from .. import constants
 from .._suggest import counted, did_you_mean, listed, quoted
-from ..constants import COMPLETED, NONE, End, OrderKind, UnitKind, parse_phase, phase_name
+from ..constants import (
+    AGREED,
+    COMPLETED,
+    NONE,
+    SOLO,
+    TEAM,
+    YEAR_LIMIT,
+    OrderKind,
+    UnitKind,
+    parse_phase,
+    phase_name,
+)
 from ..errors import UserError
 from ..games.vector_game import VectorGame
 from ..records import convert
@@ -126,7 +137,7 @@ def won_by_concession(games: VectorGame) -> bool:
     state, outcomes = games.state, games.outcomes()
     won, winner = outcomes.winners(games.board.team)[0], state.winner[0]
     by_centers = games.centers()[0, winner] >= games.board.victory_centers
-    otherwise = (outcomes.alive[0] & ~won).any() or (state.end[0] == End.SOLO and by_centers)
+    otherwise = (outcomes.alive[0] & ~won).any() or (state.end[0] == SOLO and by_centers)
     return bool(winner != NONE and not otherwise and (state.conceded[0] & ~won).any())
 
 
@@ -136,18 +147,18 @@ def result_text(games: VectorGame, called: Callable[[str], str] = str.capitalize
     won, end, centers = winners(games), games.state.end[0], games.centers()[0]
     if not won:
         return "" if end == constants.RUNNING else "nobody is left"
-    is_draw = end in (End.YEAR_LIMIT, End.AGREED)
+    is_draw = end in (YEAR_LIMIT, AGREED)
     names = listed([called(name) if len(won) < 3 else name.capitalize() for name in won])
-    if is_draw and (len(won) > 1 or end == End.AGREED):
+    if is_draw and (len(won) > 1 or end == AGREED):
         names = "all powers" if 2 < len(won) == len(games.map.powers) else names
-        return f"a draw {'agreed by' if end == End.AGREED else 'between'} {names}"
+        return f"a draw {'agreed by' if end == AGREED else 'between'} {names}"
     held = int(centers[[games.map.power_index[name] for name in won]].sum())
     verb = "wins" if len(won) == 1 else "win"
     if is_draw:
         return f"{names} is left"
     if won_by_concession(games):
         return f"{names} {verb}, as all others have conceded"
-    if end == End.TEAM or held >= games.board.victory_centers:
+    if end == TEAM or held >= games.board.victory_centers:
         return f"{names} {verb} with {counted(held, 'center')}"
     return f"{names} {verb}, as the game's note says"
 
@@ -389,7 +400,7 @@ def load_state(
 
 def _load_name(games: VectorGame, name: str) -> None:
     if name == COMPLETED:
-        games.state.end[0] = End.YEAR_LIMIT
+        games.state.end[0] = YEAR_LIMIT
         return
     year, phase = parse_phase(name)
     if not 1 <= year <= MAX_YEAR:
@@ -403,14 +414,14 @@ def _load_result(games: VectorGame, agreed: bool, won_by: Sequence[str]) -> None
     state, team = games.state, games.board.team
     noted, alive = np.isin(games.map.powers, won_by), games.outcomes().alive[0]
     one_side = bool(won_by) and np.array_equal(noted, team == team[noted.argmax()])
-    state.end[0] = End.AGREED if agreed else End.YEAR_LIMIT
+    state.end[0] = AGREED if agreed else YEAR_LIMIT
     if won_by and not one_side:
         state.conceded[0] |= alive & ~noted
     elif not agreed:
         end_by_victory(games.board, state, 0, True)
         if one_side and (noted != alive).any() and state.winner[0] not in np.flatnonzero(noted):
             state.winner[0] = np.where(noted, games.centers()[0], NONE).argmax()
-            state.end[0] = End.TEAM if games.map.teams.text else End.SOLO
+            state.end[0] = TEAM if games.map.teams.text else SOLO
 
 
 def _by_power(games: VectorGame, table: Mapping | None) -> list[tuple[int, Any]]:
