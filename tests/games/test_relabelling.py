@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from support.maps import renamed
+from support.tables import slow_but
 
 from diplomacy_engine import VectorGame, load_map, make_bot
 from diplomacy_engine.environments import parallel_env
@@ -110,7 +111,11 @@ def test_names_of_powers_change_no_environment(settings):
     assert steps >= 6 and not other.agents
 
 
-@pytest.mark.parametrize("name", [bot for bot in BOTS if bot != "lookahead"])  # which takes long
+# Searches take minutes; `lookahead` takes longer than that.
+QUICK = [bot for bot in BOTS if bot not in ("lookahead", "mcts", "mcts-plain", "osla")]
+
+
+@pytest.mark.parametrize("name", slow_but(QUICK, [bot for bot in BOTS if bot != "lookahead"]))
 def test_names_of_powers_change_no_bot(name):
     """Draws depend on a power's number, so that only the means of many games are equal."""
     game_map, games = load_map("three"), 200
