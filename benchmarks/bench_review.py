@@ -370,7 +370,9 @@ def main() -> None:
         for power, _, share in rows:
             means[power].append(share)
         rest = [share - np.mean(means[power]) for power, _, share in rows]
-        print(f"correlation {np.corrcoef([one for _, one, _ in rows], rest)[0, 1]:.2f}")
+        tied = np.corrcoef([one for _, one, _ in rows], rest)[0, 1]
+        low, high = np.tanh(np.arctanh(tied) + np.array([-1.96, 1.96]) / np.sqrt(len(rows) - 3))
+        print(f"correlation {tied:.2f} ({low:.2f} to {high:.2f}, {len(rows)})")
     elif args.what == "time":
         saved = next(games_of(args.games, args.tune, bench.rng))
         saved["phases"] = saved["phases"][: args.phases + 1]
