@@ -151,8 +151,7 @@ class Bench:
 
     def planted(self) -> Iterator[tuple[str, bool]]:
         for case in self.blunders():
-            game = Game.from_saved_game(case["game"])
-            decision = game.history[0]["name"], case["power"]
+            decision = case["game"]["phases"][0]["name"], case["power"]
             (one,) = self.review(case["game"], {decision})
             if self.args.verbose:
                 print(f" {case['kind']}, cost {case['cost']:.2f} ± {case['error']:.2f}")
@@ -219,7 +218,7 @@ class Bench:
         decisions = games.decisions(np.zeros(1, int))
         decisions = decisions.take(decisions.power == BOARD.power_index[power])
         candidates = np.where(own_places(games, decisions)[:, None], [pair], NONE)
-        expected = judges.sample(games, np.zeros(1, int), 0, samples)
+        expected = judges.sample(games, np.zeros(1, int), samples)
         playouts = _Playouts(judges, games, decisions, candidates, expected)
         playouts.play(np.ones((1, 2), bool), 0, samples, IN_THE_END)
         loss, error, *_ = playouts.loss(np.array([1]), SUBMITTED, 0, samples, IN_THE_END)[0]

@@ -51,11 +51,11 @@ LEAST_WORTH, LEAST_CENTERS = 0.01, 0.25  # added to what was left, so that a sha
 
 
 class JudgeSettings(NamedTuple):
-    samples: int | None = None  # of the others' orders that tell a loss; None: by powers
+    samples: int | None = None  # of the others' orders, half of those that tell a loss at most;
+    # None: by powers
     draws: int = 12  # of the judges' own orders, which are candidates
     changes: int = 8  # more candidates: what was ordered, with one order as often drawn
     finalists: int = 3  # candidates that are played on, to choose the best
-    again: int = 1  # times as many samples more for a loss that may be notable
     ahead: int | None = None  # movement phases played on before a board is valued; None: by powers
 
 
@@ -223,20 +223,15 @@ class Judges:
         that are `settled` (D,) are valued, without a look for better ones."""
         return _Trial(self, games, decisions, orders, settled).verdicts()
 
-    def sample(self, games: VectorGame, rows: np.ndarray, first: int, last: int) -> np.ndarray:
-        """Return what all powers may order in `rows` (n,), draws `first` to `last` - 1, each judge
-        in turn: (n, last - first, V) int32."""
-        out = np.empty((len(rows), last - first, len(games.board.terrain)), np.int32)
-        seeds = _seeds(games, rows, Salt.PROFILES, first, last)
+    def sample(self, games: VectorGame, rows: np.ndarray, count: int) -> np.ndarray:
+        """Return what all powers may order in `rows` (n,), each judge in turn: (n, count, V)
+        int32."""
+        out = np.empty((len(rows), count, len(games.board.terrain)), np.int32)
+        seeds = phase_seeds(games, rows, NONE, Salt.PROFILES, count)
         for number, judge in enumerate(self.judges):
-            mine = np.arange(first, last) % len(self.judges) == number
-            if mine.any():
-                out[:, mine] = judge.sample(games, rows, seeds[:, mine])
+            mine = slice(number, None, len(self.judges))
+            out[:, mine] = judge.sample(games, rows, seeds[:, mine])
         return out
-
-
-def _seeds(games: VectorGame, rows: np.ndarray, salt: int, first: int, last: int) -> np.ndarray:
-    return phase_seeds(games, rows, NONE, salt, last - first, first)
 
 
 class AnyOrders(RandomBot):
@@ -327,25 +322,24 @@ class _Trial:
         settled: np.ndarray | None,
     ):
         self.judges, self.games, self.decisions = judges, games, decisions
-        settings, several = judges.settings, len(judges.judges)
-        samples = settings.samples or SAMPLES * max(1, 7 // games.num_powers)
+        samples = judges.settings.samples or SAMPLES * max(1, 7 // games.num_powers)
         # Samples that choose the best, and that tell its lead: more while these leave it open.
-        numbers = samples // 4, samples // 4, samples // 4, samples // 2, settings.again * samples
-        edges = np.cumsum([-(-number // several) * several for number in numbers])
-        self.chosen, _, _, self.enough, self.again = self.edges = edges.tolist()
+        parts, several = np.array([1, 1, 1, 2, 4]) * samples, 4 * len(judges.judges)
+        self.edges = np.cumsum(-(-parts // several) * len(judges.judges)).tolist()
+        self.chosen, _, _, self.enough, self.last = self.edges
         self.rows, game = np.unique(decisions.game, return_inverse=True)
         self.ordered = orders[self.rows]
         candidates, self.count = self._candidates(own_places(games, decisions), game)
         if settled is not None:
             self.count[settled] = RANDOM + 1
-        expected = judges.sample(games, self.rows, 0, self.again)
+        expected = judges.sample(games, self.rows, self.last)
         self.playouts = _Playouts(judges, games, decisions, candidates, expected)
 
     def _candidates(self, places: np.ndarray, game: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each decision's candidates (D, K, V) and how many they are."""
         judges, changes = self.judges.judges, self.judges.settings.changes
         each, drawn = -(-self.judges.settings.draws // len(judges)), []
-        seeds = _seeds(self.games, self.rows, Salt.CANDIDATES, 0, each * len(judges))
+        seeds = phase_seeds(self.games, self.rows, NONE, Salt.CANDIDATES, each * len(judges))
         for judge, mine in zip(judges, np.split(seeds, len(judges), 1)):
             drawn.append(judge.sample(self.games, self.rows, mine[:, :1], greedy=True))
             drawn.append(judge.sample(self.games, self.rows, mine))
@@ -424,14 +418,14 @@ class _Trial:
         for first, last in pairwise(self.edges):
             self.playouts.play(final & contested[:, None], first, last)
             loss, error, *_ = self.playouts.loss(better, SUBMITTED, self.chosen, last).T
-            contested = contested & (loss + error > NOTABLE) & (error > PRECISE)
-            contested &= loss < CLEAR * error
-        return self.playouts.loss(better, SUBMITTED, self.chosen, self.again)
+            unsure = (error > PRECISE) & (loss < CLEAR * error)
+            contested = contested & unsure & (loss + error > NOTABLE)
+        return self.playouts.loss(better, SUBMITTED, self.chosen, self.last)
 
     def _hindsight(self, which: np.ndarray) -> np.ndarray:
         """Return by how much what was ordered is ahead of candidates `which` (D, K) against what
         the others really ordered, and the standard error, (D, K, 2); 0 for the rest."""
-        several, (d, k) = len(self.judges.judges), np.nonzero(which)
+        (d, k), several = np.nonzero(which), len(self.judges.judges)
         count = several * -(-3 // several)
         ordered = np.repeat(self.ordered[:, None], count, 1)
         real = _Playouts(self.judges, self.games, self.decisions, self.playouts.candidates, ordered)
