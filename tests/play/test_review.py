@@ -170,6 +170,19 @@ def test_random_orders_change_nothing_but_their_own_loss(judge, monkeypatch):
     np.testing.assert_equal(one, other)
 
 
+def test_every_other_removal_is_tried():
+    """Also one that no judge would order."""
+    units = "A LON, A PAR, A BRE, A MAR"
+    game = Game.from_position(f"standard W1901A; ENGLAND {units} = LON PAR; RUSSIA A MOS = MOS")
+    game.submit("ENGLAND", ["A LON D", "A PAR D"])
+    games, orders = game.vector_game, game.vector_game.new_orders()
+    orders[0, list(game.order_numbers())] = list(game.order_numbers().values())
+    judges = make_judges([make_bot("lookahead")], games)
+    candidates = judging._Trial(judges, games, games.decisions(), orders, None).playouts.candidates
+    tried = {tuple(sorted(one[one >= 0])) for one in candidates[0]} - {()}
+    assert len(tried) == 6, "two of four units"
+
+
 def test_reasons_are_true():
     orders = {
         "FRANCE": ["A PAR - BUR", "A MAR - BUR", "A GAS S A MAR - SPA", "F BRE H"],

@@ -347,7 +347,10 @@ class _Trial:
         tried = np.concatenate([self.ordered[:, None], at_random[:, None], *drawn], 1)[game]
         tried = np.where(places[:, None], tried, NONE)
         candidates, count = _distinct(tried, tried.shape[1] + changes)
-        _change(candidates, count, tried[:, RANDOM + 1 :], changes)
+        for d in range(len(count)):
+            moving = in_movement(self.games.state, self.decisions.game[d])
+            others = () if moving else _legal(self.games, self.decisions, d)
+            _change(candidates[d], count[d : d + 1], tried[d, RANDOM + 1 :], others, changes)
         return candidates, count
 
     def verdicts(self) -> Verdicts:
@@ -419,7 +422,7 @@ class _Trial:
             self.playouts.play(final & contested[:, None], first, last)
             loss, error, *_ = self.playouts.loss(better, SUBMITTED, self.chosen, last).T
             unsure = (error > PRECISE) & (loss < CLEAR * error)
-            contested = contested & unsure & (loss + error > NOTABLE)
+            contested = contested & unsure & ((loss + error > NOTABLE) | (loss < -2 * NOTABLE))
         return self.playouts.loss(better, SUBMITTED, self.chosen, self.last)
 
     def _hindsight(self, which: np.ndarray) -> np.ndarray:
@@ -515,22 +518,37 @@ def _distinct(tried: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     return out, count
 
 
-def _change(candidates: np.ndarray, count: np.ndarray, drawn: np.ndarray, changes: int) -> None:
-    """Add to candidates (D, K, V) what was ordered with one order changed, to those that are drawn
-    (D, T, V) most often; if as many are ordered, one that is added stands in the place of another,
-    as builds and removals do. `count` (D,) grows."""
-    for d in range(len(count)):
-        submitted = candidates[d, SUBMITTED]
-        draw, province = np.nonzero((drawn[d] != submitted) & (drawn[d] != NONE))
-        votes = Counter(zip(province.tolist(), drawn[d, draw, province].tolist()))
-        units, new = np.flatnonzero(submitted != NONE), []
-        fewer = len(units) < (drawn[d] != NONE).sum(1).max()
-        for (v, order), _ in votes.most_common(changes):
-            for other in [v] if fewer or submitted[v] != NONE else units:
-                orders = submitted.copy()
-                orders[other], orders[v] = NONE, order
-                new.append(orders)
-        for orders in new[:changes]:
-            if not (candidates[d, : count[d]] == orders).all(1).any():
-                candidates[d, count[d]] = orders
-                count[d] += 1
+def _legal(games: VectorGame, decisions: Decisions, d: int) -> list[tuple[int, int]]:
+    """Return the legal orders of decision d but waiving: province, order number."""
+    first, last = decisions.order_start[decisions.slot_start[d : d + 2]]
+    orders = np.unique(decisions.order[first:last])
+    orders = orders[orders != games.table.waive]
+    places = games.board.location_province[games.table.location[orders]]
+    return list(zip(places.tolist(), orders.tolist()))
+
+
+def _change(
+    candidates: np.ndarray,
+    count: np.ndarray,
+    drawn: np.ndarray,
+    others: Sequence[tuple[int, int]],
+    changes: int,
+) -> None:
+    """Add to candidates (K, V) what was ordered with one order changed, to those that are drawn
+    (T, V) most often, then to `others`; if as many are ordered, one that is added stands in the
+    place of another, as builds and removals do. `count` (1,) grows."""
+    submitted = candidates[SUBMITTED]
+    draw, province = np.nonzero((drawn != submitted) & (drawn != NONE))
+    votes = Counter(zip(province.tolist(), drawn[draw, province].tolist()))
+    votes.update(dict.fromkeys(others, 0))
+    units, new = np.flatnonzero(submitted != NONE), []
+    fewer = len(units) < (drawn != NONE).sum(1).max()
+    for (v, order), _ in votes.most_common(changes + len(others)):
+        for other in [v] if fewer or submitted[v] != NONE else units:
+            orders = submitted.copy()
+            orders[other], orders[v] = NONE, order
+            new.append(orders)
+    for orders in new[: len(candidates) - count[0]]:
+        if not (candidates[: count[0]] == orders).all(1).any():
+            candidates[count[0]] = orders
+            count += 1
