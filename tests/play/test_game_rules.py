@@ -94,7 +94,11 @@ def in_a_match(rules: GameRules) -> GameRules:
 
 
 def by_its_spec(rules: GameRules) -> GameRules:
-    options = {name: getattr(rules, name) for name in AgentSettings.RULES if hasattr(rules, name)}
+    options = {
+        name: getattr(rules, name)
+        for name in AgentSettings.OPTIONS.__annotations__
+        if hasattr(rules, name)
+    }
     env = gymnasium.make("diplomacy_engine:Diplomacy-v0", map=rules.map, **options)
     again = gymnasium.make(env.spec).unwrapped.game.rules
     assert again == env.unwrapped.game.rules
@@ -110,7 +114,7 @@ def of_all_powers(rules: GameRules) -> GameRules:
         name = str(error).split()[0].rstrip(":")
         usual = GameRules("small")
         assert getattr(rules, name) != getattr(usual, name)
-        assert name not in PowersSettings.RULES or rules.press == "propose-choose"
+        assert name not in PowersSettings.OPTIONS.__annotations__ or rules.press == "propose-choose"
         return rules
 
 
