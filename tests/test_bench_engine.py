@@ -18,6 +18,7 @@ def bench_words(file, *more: str) -> list[str]:
     return [*words.split(), "--json", str(file), *more]
 
 
+@pytest.mark.slow
 def test_figures(tmp_path, capsys, monkeypatch):
     file = tmp_path / "bench.json"
     monkeypatch.setattr(bench, "SEARCHED", 1)

@@ -5,6 +5,7 @@ import random
 import pytest
 from reference.orders import ReferenceMap, legal_orders
 from support.maps import write_coastal_map
+from support.tables import slow_but
 
 from diplomacy_engine import Game, evaluate_player, load_map, make_bot, vocabulary
 
@@ -54,7 +55,7 @@ def test_its_orders_are_listed_as_the_reference_lists_them(game_map):
     assert highest > 2**15 and any(" VIA" in text for texts in found.values() for text in texts)
 
 
-@pytest.mark.parametrize("bot", ["random", "dumbbot", "brane"])
+@pytest.mark.parametrize("bot", slow_but(["random", "dumbbot"], ["random", "dumbbot", "brane"]))
 def test_bots_play_it(game_map, bot):
     found = evaluate_player(
         game_map, make_bot(bot), make_bot("random"), 8, max_years=4, threads=1

@@ -402,6 +402,7 @@ def test_mates_that_are_asked_together_read_what_the_other_writes():
         assert bool(gradient.any()) == mates[d]
 
 
+@pytest.mark.slow
 def test_a_power_learns_to_write_what_its_mate_needs():
     """ENGLAND is to give its first orders where ITALY stands in Rome, else its last ones. Only the
     layers of the board learn, and one that always writes the same does much worse."""
@@ -458,6 +459,7 @@ def test_what_cannot_be(flags, words, tmp_path, capsys):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_a_team_of_networks_learns_against_a_policy_of_plain_self_play(tmp_path):
     changes = {"total_timesteps": 300, "pool_bots": ["three-pure-1"], "pool_bot_prob": 1.0}
     changes |= {"teams": "ENGLAND+ITALY", "learner_powers": ["ENGLAND", "ITALY"]}

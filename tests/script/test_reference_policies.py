@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support.tables import read_table
+from support.tables import read_table, slow_but
 
 from benchmarks import evaluate_bundled
 from diplomacy_engine import evaluate_player, load_map, load_player, make_bot
@@ -80,7 +80,7 @@ def test_policies_have_the_settings_of_their_file(seed):
     assert {name: args[name] for name in settings} == settings
 
 
-@pytest.mark.parametrize("press", ["mutual", "offers"])
+@pytest.mark.parametrize("press", slow_but(["offers"], ["mutual", "offers"]))
 def test_a_policy_with_a_voice(press):
     """A negotiator tries deals on what a policy would order, and the policy keeps them."""
 

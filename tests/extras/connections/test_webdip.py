@@ -287,6 +287,7 @@ def read_again(site, tmp_path):
     return histories[-1]["answer"], Game.from_saved_game(saved)
 
 
+@pytest.mark.slow
 def test_a_whole_game_to_a_solo(site, tmp_path):
     """Of two powers, with every kind of phase and order, while five others have left."""
     loops = [loop_of(seat(site)), loop_of(seat(site, 3))]

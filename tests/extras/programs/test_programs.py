@@ -352,7 +352,7 @@ PLAYING = {
 @pytest.mark.parametrize(
     ("command", "end", "reason"),
     slow_but(
-        [("tournament", "ends", "out of ideas"), ("evaluate", "nests", "cannot be read")],
+        [("tournament", "ends", "out of ideas")],
         [
             (command, end, reason)
             for command in PLAYING
@@ -459,6 +459,7 @@ def test_a_damaged_position_of_dui(line):
         dui.position_of(line, load_map("standard"))
 
 
+@pytest.mark.slow
 def test_dui_plays_on_the_standard_map():
     player = load_player(
         f"dui(movetime=50):{sys.executable} -m diplomacy_engine bot dumbbot --protocol dui"
