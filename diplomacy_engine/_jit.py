@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite.binding import ModuleRef, parse_assembly
 from numba.core import event, serialize, sigutils, types
 from numba.core.base import BaseContext
 from numba.core.caching import NullCache
@@ -115,8 +116,10 @@ class KernelCache(NullCache):
     def save_overload(self, sig: object, data: CompileResult) -> None:
         file = self.file(sig, data.codegen)
         part = file.with_suffix(f".{os.getpid()}")
+        *parts, inner = data._reduce()
+        inner = [one for one in inner if one.consts]  # others only import modules of numba
         try:
-            part.write_bytes(serialize.dumps(data._reduce()))
+            part.write_bytes(serialize.dumps((*parts, inner)))
             part.replace(file)
             file.with_suffix(".lock").unlink(missing_ok=True)
         except OSError as error:
@@ -206,6 +209,13 @@ class _Library(JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
+
+    def _get_module_for_linking(self) -> ModuleRef:
+        """Return only the names that it defines, which loading needs. Nothing is linked with
+        it; as bitcode it would take more room in the file and in memory than as machine code."""
+        defined = (*self._final_module.functions, *self._final_module.global_variables)
+        names = [value.name for value in defined if not value.is_declaration]
+        return parse_assembly("\n".join(f'@"{name}" = global i8 0' for name in names))
 
 
 class _InnerLibrary(JITCodeLibrary):
