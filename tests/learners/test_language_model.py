@@ -145,6 +145,7 @@ def test_replies_belong_to_their_copies():
     replies = [reply for _, reply in first.values()]
     assert all(any(sample.reply is reply for reply in replies) for sample in samples)
     assert {"charts/return_ENGLAND", "charts/return_RUSSIA"} <= figures.keys()
+    assert samples and 0 <= figures["charts/groups_without_spread"] < 1
 
 
 def test_all_decisions_of_a_copy_count_or_the_first_alone():

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import random
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -348,3 +349,18 @@ def test_what_is_as_good_as_sure_has_no_number():
     drawing = drawing_of(load_map("small"))
     shown = [considered(drawing, "ENGLAND", "A LON - PAR", (9, 9), share) for share in (0.94, 0.95)]
     assert ["<text" in one for one in shown] == [True, False]
+
+
+@pytest.mark.parametrize("name", MAP_NAMES)
+def test_arrows_point_to_where_they_end(name):
+    game = Game(name)
+    for power, places in orderable(game).items():
+        legal = (order for place in places for order in game.legal_orders(place)[-1:])
+        game.submit(power, list(legal))
+    pattern = r'class="line" d="M(\S+ [\d.]+)[^"]*"/><path class="head" d="M([^Z]*)Z"'
+    arrows = re.findall(pattern, game.to_svg())
+    assert arrows
+    for begin, head in arrows:
+        points = [complex(*map(float, text.split())) for text in (begin, *head.split("L"))]
+        begin, left, tip, right = points
+        assert abs(tip - begin) > max(abs(left - begin), abs(right - begin))
