@@ -492,3 +492,13 @@ def test_an_edited_layer_is_one_without_kernels(edit, monkeypatch):
             outcomes.append([*out, *grads])
         if outcomes:
             assert_same(*outcomes)
+
+
+@pytest.mark.parametrize("row", [5, -2])
+def test_a_row_that_a_table_lacks_is_an_error(row, monkeypatch):
+    monkeypatch.setattr(ops.products, "FAST", True)
+    named, weight = [torch.tensor([row])], random(64, 64)
+    with pytest.raises((IndexError, RuntimeError)):
+        ops.sum_rows(np.array([[0, row]]), random(5, 64))
+    with pytest.raises((IndexError, RuntimeError)):
+        ops.linear_by_role(random(5, 64), named, weight, random(64))
