@@ -132,23 +132,24 @@ def test_the_box_of_verbs_covers_nothing_to_be_tapped_and_does_not_jump(
 )
 def test_submit_and_continue_stay_in_view(tmp_path, open_page, size):
     game = Game.from_state("standard", {"name": "S1901M", "units": UNITS}, max_years=3)
+    expect = pytest.importorskip("playwright.sync_api").expect
     with serving(seated(tmp_path / "game.jsonl", "ppphppp", game)) as server:
         page = open_page(server.link("host"), **size)
 
-        def seen(selector: str) -> bool:
-            box = page.locator(selector).bounding_box()
-            return box["y"] >= 0 and box["y"] + box["height"] <= size["viewport"]["height"]
+        def is_seen(selector: str) -> None:
+            expect(page.locator(selector)).to_be_in_viewport(ratio=1)  # waits while it is redrawn
 
         page.wait_for_selector("#submit")
-        assert seen("#submit")
+        is_seen("#submit")
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
-        assert seen("#submit")
+        is_seen("#submit")
         page.evaluate("document.activeElement.blur()")
         page.keyboard.press("Enter")
         page.wait_for_selector("#continue")
-        assert page.evaluate("scrollY") == 0 and seen("#continue")
+        is_seen("#continue")
+        assert page.evaluate("scrollY") == 0
         page.wait_for_selector("#results li")
-        assert seen("#results li >> nth=0")
+        is_seen("#results li >> nth=0")
 
 
 @pytest.mark.slow
