@@ -144,7 +144,7 @@ def sum_rows(
         uses_kernels(table, begins)
         and rows.dim() == table.dim() == 2
         and begins.shape[1:] == table.shape[1:]
-        and (starts is None or not len(rows) % max(1, len(starts)))
+        and (starts is None or len(rows) == 0 or (len(starts) and len(rows) % len(starts) == 0))
         and _are_below(rows, len(table))
     ):
         return _apply(_RowSums, rows, table, begins)
