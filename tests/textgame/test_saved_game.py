@@ -271,6 +271,27 @@ def test_what_is_no_saved_game(saved, name):
     assert name in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("phases", "orders", "letters", "name"),
+    [
+        (501, 500, [], "250,000"),
+        (1, 0, [10_000_001], "10,000,000"),
+        (1, 0, [100_000] * 101, "10,000,000"),
+    ],
+)
+def test_a_saved_game_has_no_more_than(phases, orders, letters, name):
+    saved = Game("small").to_saved_game()
+    phase, talk = saved["phases"][0], {"sender": "ENGLAND", "recipient": "RUSSIA"}
+    phase["orders"] = {"ENGLAND": ["A LON H"] * orders}
+    phase["messages"] = [
+        talk | {"time_sent": 0, "phase": "S1901M", "message": "x" * count} for count in letters
+    ]
+    saved["phases"] = [phase] * phases
+    with pytest.raises(UserError) as caught:
+        Game.from_saved_game(saved)
+    assert name in str(caught.value)
+
+
 def test_we_open_the_games_of_the_diplomacy_package():
     package = pytest.importorskip("diplomacy")
     export = pytest.importorskip("diplomacy.utils.export")
