@@ -36,11 +36,29 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(4, usable_cores())  # each takes a gigabyte
 
 
+def is_odd_worker() -> bool:
+    return os.environ.get("PYTEST_XDIST_WORKER", "gw0")[-1] in "13579"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector):
+    """Read folders backwards in every second process: two then compile half of the files each."""
+    report = yield
+    if is_odd_worker() and isinstance(collector, pytest.Directory):
+        report.result.reverse()
+    return report
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files first that take long, so that no process still has one when others are done."""
     tests = Path(__file__).parent
     places = {folder: number for number, folder in enumerate(LONG_FIRST)}
-    items.sort(key=lambda item: places.get(item.path.relative_to(tests).parts[0], len(places)))
+
+    def place(item: pytest.Item) -> tuple[int, Path]:
+        path = item.path.relative_to(tests)
+        return places.get(path.parts[0], len(places)), path
+
+    items.sort(key=place)
 
 
 def compile_kernels() -> None:
@@ -53,12 +71,10 @@ def compile_kernels() -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # what all tests and their libraries are is not gone through again and again
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if (
-        worker
-    ):  # two compile the slowest kernels at the same time; else one would wait for the other
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # Two compile the slowest kernels at the same time; else one would wait for the other.
         games = VectorGame("small", 2, threads=1)
-        if int(worker.removeprefix("gw")) % 2:
+        if is_odd_worker():
             make_bot("dumbbot").act(games, games.decisions())
         else:
             games.step(games.new_orders())
