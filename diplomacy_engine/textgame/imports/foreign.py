@@ -10,7 +10,8 @@ _FILES = {
         "XML, as jDip's variants and saved games are (jDip shows its results as text)"
     ),
     r"(?m)^\w{3}-(?:mv|xc|[nesw]c):": "a map file of njudge",
-    r"\bProv\(\"": "a map of diplicity as Go code (import-map reads its DVAR files)",
+    r"\bProv\(\"": "a map of diplicity as Go code",
+    r'"dominanceRules"\s*:': "a map of diplicity (DVAR)",
 }
 
 
