@@ -53,8 +53,8 @@ def read_url(text: str, source: str) -> SplitResult:
 
 
 class Server:
-    """A server; its `key`, if it has one, goes with the requests, in a header, and is replaced
-    wherever the server repeats it."""
+    """A server; its `key`, if it has one, goes with the requests `with_key`, in a header, and is
+    replaced wherever the server repeats it."""
 
     def __init__(self, url: SplitResult, key: str = ""):
         self._url, self._key = url, key
@@ -67,13 +67,14 @@ class Server:
         until: float,
         most: int,
         body: dict | None = None,
+        with_key: bool = True,
     ) -> Reply:
         """Return the answer to a request, whose `body` is sent as JSON; NoReply unless it comes
         whole. That is before `until` of time.monotonic(), and of at most `most` bytes."""
         headers = {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        if self._key:
+        if with_key and self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         content = None if body is None else json.dumps(body).encode()
         secure = self._url.scheme == "https"

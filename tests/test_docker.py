@@ -28,11 +28,12 @@ def test_the_base_is_one_version():
 
 
 def test_nothing_runs_as_root():
-    """Nor is anything copied after the user has changed."""
+    """Nor is anything copied after the user has changed, in this stage or the one built on it."""
     words = [word for word, _ in instructions()]
     assert [rest for word, rest in instructions() if word == "USER"] == ["player"]
     after = words[words.index("USER") :]
-    assert "COPY" not in after and after.count("CMD") == 1 and words[-1] == "CMD"
+    assert "COPY" not in after and after.count("CMD") == 2 and words[-1] == "CMD"
+    assert instructions()[len(words) - after[::-1].index("FROM") - 1][1] == "engine AS webdip"
 
 
 def test_what_is_copied_is_there():
@@ -51,7 +52,7 @@ def test_what_it_runs_is_understood():
     lines = [part for word, rest in instructions() if word == "RUN" for part in rest.split(" && ")]
     lines += [shlex.join(json.loads(rest)) for word, rest in instructions() if word == "CMD"]
     own = [line.removeprefix(tools) for line in lines if line.startswith(tools)]
-    assert len(own) == 2
+    assert len(own) == 4
     for line in own:
         if line != "--help":
             arguments = parse(shlex.split(line))[1]

@@ -194,11 +194,13 @@ class Bot:
 
     examples:
       bot small-pure-2
-      bot fast:standard-own-2
+      bot fast:standard-own-2 --protocol dui
     """
 
     player: Positional[str]
     """player of the powers"""
+    protocol: Literal["lines", "dui"] = "lines"
+    """lines: one JSON object each; dui: the protocol DUI, on the standard map"""
     greedy: Annotated[bool, _LIKELIEST] = False
     """a policy plays its likeliest orders instead of sampling"""
     seed: Natural = 1
@@ -276,12 +278,12 @@ class ImportGame:
 
 @dataclass
 class ImportMap:
-    """Read a .map file (DPjudge, the `diplomacy` package) and write it as a map file. A rule that
-    the engine lacks is an error, with its line.
+    """Read a .map file (DPjudge, the `diplomacy` package) or a DVAR (.json, diplicity) and write it
+    as a map file. A rule that the engine lacks is an error, with its line.
 
     examples:
       import-map modern.map
-      import-map colonial.map --output my_colonial.toml
+      import-map variant.json --output variant.toml
     """
 
     file: Positional[str]
@@ -374,6 +376,24 @@ class Review:
 
 
 @dataclass(kw_only=True)
+class SeatFlags(PlayerFlags):
+    player: str | None = None
+    """player that gives the orders: a bot, checkpoint or run folder"""
+    map: str | None = None
+    """map of the game; None: standard"""
+    seed: Natural | None = None
+    """seed of the player's random choices; None: 1"""
+    max_years: Years | None = None
+    """years of a game; policies see how many are left; None: the map's"""
+    wait: bool = False
+    """wait until the server is up"""
+    patience: Annotated[int, Meta(ge=0, le=10**7)] = 600
+    """seconds to keep trying once the server is gone"""
+    save: Annotated[str | None, _HAS_SEAT] = None
+    """write the game here at the end, for `replay` (.jsonl)"""
+
+
+@dataclass(kw_only=True)
 class ServerFlags:
     address: Positional[str]
     """address of the server, such as localhost:8432"""
@@ -392,21 +412,7 @@ class ServerFlags:
 
 
 @dataclass(kw_only=True)
-class SeatFlags(PlayerFlags):
-    player: str | None = None
-    """player that gives the orders: a bot, checkpoint or run folder"""
-    map: str | None = None
-    """map of the game; None: standard"""
-    seed: Natural = 1
-    """seed of the player's random choices"""
-    max_years: Years | None = None
-    """years of a game; policies see how many are left; None: the map's"""
-    wait: bool = False
-    """wait until the server is up"""
-    patience: Annotated[int, Meta(ge=0, le=10**7)] = 600
-    """seconds to keep trying once the server is gone"""
-    save: Annotated[str | None, _HAS_SEAT] = None
-    """write the game here at the end, for `replay` (.jsonl)"""
+class ServerSeat:
     game_id: Annotated[str | None, _HAS_SEAT] = None
     """the game"""
     power: tuple[str, ...] = ()
@@ -426,15 +432,40 @@ class SeatFlags(PlayerFlags):
     each movement phase, at most a third of the deadline; None: 10"""
 
 
-@OnlyIf("with --list nobody plays", lambda flags: not flags.list).for_all(SeatFlags)
+@OnlyIf("with --list nobody plays", lambda flags: not flags.list).for_all(SeatFlags, ServerSeat)
 @dataclass(kw_only=True)
-class Diplomacy(SeatFlags, ServerFlags):
+class Diplomacy(SeatFlags, ServerSeat, ServerFlags):
     """Play on a server of the diplomacy package. That package need not be installed here.
 
     examples:
       connect diplomacy localhost:8432 --list
       connect diplomacy localhost:8432 --game-id g1 --power FRANCE --player dumbbot
       connect diplomacy localhost:8432 --power all-dummies --player dumbbot
+    """
+
+
+@dataclass(kw_only=True)
+class SiteFlags:
+    url: Positional[str] = ""
+    """the site, such as https://webdiplomacy.net"""
+    game_id: Natural | None = None
+    """the game; None: the only one that the key's user plays"""
+    country: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """the country's number; None: the user's"""
+    key_file: str | None = None
+    """file with the user's key"""
+    vote_draw: Literal["never", "always"] = "never"
+    """draw votes in each phase"""
+
+
+@dataclass(kw_only=True)
+class Webdip(SeatFlags, SiteFlags):
+    """Play on a webDiplomacy site with the API of September 2026. Environment variables replace
+    missing arguments: WEBDIP_URL, WEBDIP_API_KEY, WEBDIP_GAME_ID, WEBDIP_COUNTRY_ID, WEBDIP_SEED,
+    WEBDIP_END_YEAR. The key is read from there or from a file only.
+
+    example:
+      connect webdip https://example.org --game-id 5 --player dumbbot
     """
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..constants import NONE
 from ..errors import UserError
-from ..extras.programs import lines
+from ..extras.programs import dui, lines
 from ..extras.programs.lines import Answer, Arrays, Hello, Line, Message, Position, Talking
 from ..extras.programs.talk import Boards, press_of
 from ..games.decisions import Decisions
@@ -186,7 +186,8 @@ def run_bot(arguments: Bot) -> int:
     player = load_player(arguments.player, greedy=arguments.greedy)
     gc.freeze()  # positions are many small objects and hold no cycles: looking for them is slow
     gc.set_threshold(100_000)
-    _speak(Host(player, arguments.seed), sys.stdin.buffer, sys.stdout.buffer)
+    speak = _speak_dui if arguments.protocol == "dui" else _speak
+    speak(Host(player, arguments.seed), sys.stdin.buffer, sys.stdout.buffer)
     return 0
 
 
@@ -233,3 +234,35 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
     if terms is None or terms.ask == "orders":
         return Answer(reply=line.request, orders=host.orders(positions, decisions, terms))
     return Answer(reply=line.request, messages=host.messages(positions, decisions, terms))
+
+
+def _speak_dui(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
+    position, power = None, ""
+    for line in requests:
+        word, _, rest = line.decode(errors="replace").strip().partition(" ")
+        answer = ""
+        match word:
+            case "dui":
+                about = f"id name {host.player.name}\nid author {lines.ABOUT}"
+                answer = f"{about}\nprotocol_version 1\nduiok\n"
+            case "isready":
+                answer = "readyok\n"
+            case "position":
+                position = dui.position_of(rest, load_map("standard"))
+            case "newgame":
+                host.seed += 1
+            case "setpower":
+                power = rest.strip().upper()
+            case "go" if position is None:
+                raise UserError("`go` comes before any `position`")
+            case "go":
+                position.powers = [power]
+                decisions = host.set_up(load_map("standard"), [position], 0)
+                (orders,) = host.orders([position], decisions)
+                texts = map(dui.their_order, orders.get(power, []))
+                answer = f"bestorders {' ; '.join(texts)}".rstrip() + "\n"
+            case "quit":
+                return
+        if answer:
+            out.write(answer.encode())
+            out.flush()

@@ -27,6 +27,7 @@ COMMANDS = {
     "review": ("Review", "find the worst decisions of games, and better orders"),
     "import-game": ("ImportGame", "turn a game played elsewhere into a saved game"),
     "connect diplomacy": ("Diplomacy", "seat a player on a server of the diplomacy package"),
+    "connect webdip": ("Webdip", "seat a player on a webDiplomacy site"),
     "bot": ("Bot", "play for another program, by lines of text"),
     "check-player": ("CheckPlayer", "list the mistakes of a player, or measure its speed"),
     "check-map": ("CheckMap", "list the mistakes of a map file"),

@@ -1,24 +1,39 @@
 """`connect`: a player takes a seat in games that run elsewhere."""
 
+import os
 import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
 
 from .._files import check_target
 from .._jit import announce_compilation
 from .._suggest import printable
 from ..errors import UserError
 from ..extras.connections import diplomacy_server
-from ..extras.connections.connection import Connection, ConnectionLost, read_address, read_secret
+from ..extras.connections.connection import (
+    Connection,
+    ConnectionLost,
+    environment_secret,
+    read_address,
+    read_secret,
+)
 from ..extras.connections.diplomacy_wire import Wire
 from ..extras.connections.loop import TALK, SeatLoop, check_plays
 from ..extras.connections.talk import check_voice
+from ..extras.connections.webdip import WebdipSeat
+from ..extras.connections.webdip_site import Site
 from ..players.names import VoiceSpec, parse_player
+from ..records import convert
+from ..rules.game_rules import GameRules
 from ..rules.map import load_map
+from ..textgame.imports.webdiplomacy import FIRST_YEAR
 from ._console import make_console, print_table
-from ._flags import DUMMIES, Diplomacy
+from ._flags import DUMMIES, Diplomacy, SeatFlags, Webdip
 from ._matches import load_players, rules_of, write_lines
 
 
@@ -31,57 +46,53 @@ def run_diplomacy(arguments: Diplomacy) -> int:
     registration = ""
     if arguments.registration_password_file:
         registration = read_secret(arguments.registration_password_file, "password")
-    if not arguments.player:
-        raise UserError("give a player for the orders, such as --player dumbbot")
-    spec = parse_player(arguments.player)
-    check_voice(spec)
-    talks = isinstance(spec, VoiceSpec)
-    if talks and dummies:
-        raise UserError(f"{arguments.player} talks, but nobody would hear it: leave out its +")
-    check_target(arguments.save)
-    if arguments.save and Path(arguments.save).exists():
-        raise UserError(f"{arguments.save} exists already")
-    game_map = load_map(arguments.map or "standard")
-    rules = rules_of(arguments, game_map)
-    if isinstance(arguments.vote_draw, int):
-        rules = replace(rules, draws_after=arguments.vote_draw)
-    options = {"any_map": arguments.map is not None, "say": say}
-    connection: Connection
-    if dummies:
-        connection = diplomacy_server.DiplomacyDummies(wire, rules, **options)
-    else:
+
+    def connect(rules: GameRules) -> Connection:
+        game_map, options = rules.map, {"any_map": arguments.map is not None, "say": say}
+        if dummies:
+            return diplomacy_server.DiplomacyDummies(wire, rules, **options)
         names = [
             p if p == diplomacy_server.ANY else game_map.powers[game_map.power_number(p)]
             for p in powers
         ]
         accounts = {name: account(name, len(names)) for name in names}
-        options |= {"registration": registration, "must_talk": talks}
-        connection = diplomacy_server.DiplomacySeats(
-            wire, rules, arguments.game_id, accounts, **options
-        )
-    announce_compilation()
-    (player,) = load_players([arguments.player], game_map, arguments, careful=True)
-    check_plays(player, game_map)
-    loop = SeatLoop(
-        connection,
-        player,
-        arguments.seed,
-        draws=arguments.vote_draw == "always",
-        talk=TALK if arguments.talk is None else arguments.talk,
-        patience=arguments.patience,
-        wait=arguments.wait,
-        say=say,
+        options |= {"registration": registration, "must_talk": must_talk}
+        return diplomacy_server.DiplomacySeats(wire, rules, arguments.game_id, accounts, **options)
+
+    must_talk = isinstance(parse_player(arguments.player or ""), VoiceSpec)
+    return _play(arguments, connect, carries_talk=not dummies)
+
+
+def run_webdip(arguments: Webdip) -> int:
+    url = arguments.url or os.environ.get("WEBDIP_URL", "")
+    if arguments.key_file:
+        key = read_secret(arguments.key_file, "key")
+    else:
+        key = environment_secret("WEBDIP_API_KEY", "key")
+    for value, flag, variable in ((url, "an address", "URL"), (key, "--key-file", "API_KEY")):
+        if not value:
+            raise UserError(f"give {flag}, or set WEBDIP_{variable}")
+    game_id, country, seed, end_year = (
+        _environment_number(name) for name in ("GAME_ID", "COUNTRY_ID", "SEED", "END_YEAR")
     )
-    try:
-        loop.run()
-    except KeyboardInterrupt:
-        say("stopped; the seats stay taken")
-    finally:
-        if loop.counts.phases:
-            print(loop.counts, file=sys.stderr)
-        if loop.counts.last:
-            write_lines(arguments.save, loop.saved_games())
-    return 0
+    game_id = game_id if arguments.game_id is None else arguments.game_id
+    country = arguments.country or country
+    if arguments.seed is None:
+        arguments.seed = seed
+    if end_year is not None and arguments.max_years is None:
+        arguments.max_years = end_year - FIRST_YEAR + 1
+    site = Site(url, key)
+
+    def connect(rules: GameRules) -> Connection:
+        return WebdipSeat(site, game_id, country, rules, say=say)
+
+    return _play(arguments, connect)
+
+
+def _environment_number(name: str) -> int | None:
+    text = os.environ.get(f"WEBDIP_{name}", "").strip()
+    kind = Annotated[int, Meta(ge=FIRST_YEAR if name == "END_YEAR" else 0, lt=2**62)]
+    return convert(kind, text, f"WEBDIP_{name}", strict=False) if text else None
 
 
 def _list(arguments: Diplomacy, wire: Wire) -> int:
@@ -128,3 +139,48 @@ def _accounts(arguments: Diplomacy) -> Callable[[str, int], diplomacy_server.Acc
 
 def say(text: str) -> None:
     print(printable(text), flush=True)
+
+
+def _play(
+    arguments: SeatFlags,
+    connect: Callable[[GameRules], Connection],
+    carries_talk: bool = False,
+) -> int:
+    if not arguments.player:
+        raise UserError("give a player for the orders, such as --player dumbbot")
+    spec = parse_player(arguments.player)
+    check_voice(spec)
+    if isinstance(spec, VoiceSpec) and not carries_talk:
+        raise UserError(f"{arguments.player} talks, but nobody would hear it: leave out its +")
+    check_target(arguments.save)
+    if arguments.save and Path(arguments.save).exists():
+        raise UserError(f"{arguments.save} exists already")
+    arguments.seed = 1 if arguments.seed is None else arguments.seed
+    game_map = load_map(arguments.map or "standard")
+    rules = rules_of(arguments, game_map)
+    if isinstance(arguments.vote_draw, int):
+        rules = replace(rules, draws_after=arguments.vote_draw)
+    connection = connect(rules)
+    announce_compilation()
+    (player,) = load_players([arguments.player], game_map, arguments, careful=True)
+    check_plays(player, game_map)
+    loop = SeatLoop(
+        connection,
+        player,
+        arguments.seed,
+        draws=arguments.vote_draw == "always",
+        talk=TALK if getattr(arguments, "talk", None) is None else arguments.talk,
+        patience=arguments.patience,
+        wait=arguments.wait,
+        say=say,
+    )
+    try:
+        loop.run()
+    except KeyboardInterrupt:
+        say("stopped; the seats stay taken")
+    finally:
+        if loop.counts.phases:
+            print(loop.counts, file=sys.stderr)
+        if loop.counts.last:
+            write_lines(arguments.save, loop.saved_games())
+    return 0

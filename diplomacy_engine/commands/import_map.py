@@ -6,6 +6,7 @@ from .._files import atomic_write
 from ..errors import UserError
 from ..extras.maps.dpjudge import read_dpjudge
 from ..extras.maps.draft import map_file_text, read_text
+from ..extras.maps.dvar import read_dvar
 from ..rules.map import Map
 from ..rules.vocabulary import vocabulary
 from ..textgame.imports.foreign import refuse_foreign
@@ -19,7 +20,7 @@ def run_import_map(arguments: ImportMap) -> int:
         refuse_foreign(text)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-    draft = read_dpjudge(path)
+    draft = read_dvar(path) if text.lstrip()[:1] in ("{", "[") else read_dpjudge(path)
     game_map = draft.finished()
     counts = map_counts(game_map)
     output = Path(arguments.output or f"{game_map.name}.toml")

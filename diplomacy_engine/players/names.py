@@ -46,10 +46,14 @@ VOICES: dict[str, dict] = {
 }
 UNBOUND = ("breaker", "grudge", "sanction")  # have an effect only where deals may be broken
 _ANSWERING = {"timeout": Annotated[float, Meta(ge=0.01, le=86_400)]}
+PROGRAMS: dict[str, dict] = {
+    "cmd": _ANSWERING,
+    "dui": _ANSWERING | {"movetime": Annotated[int, Meta(ge=1, le=86_400_000)]},
+}
 _OPTIONS = r"(?:\(([^()]*)\))?"
 _VOICE = re.compile(rf"([a-z]+){_OPTIONS}\+(.+)", re.DOTALL)
 _SEARCH = re.compile(rf"{SEARCH}{_OPTIONS}:(.+)", re.DOTALL)
-_PROGRAM = re.compile(rf"cmd{_OPTIONS}:(.*)", re.DOTALL)
+_PROGRAM = re.compile(rf"(cmd|dui){_OPTIONS}:(.*)", re.DOTALL)
 _SCRIPT = re.compile(r"(.+?\.py):(.+)", re.DOTALL)
 # A name of one letter is a drive's.
 _OWN = re.compile(r"([^\W\d]\w+(?:\.[^\W\d]\w*)*):([^\W\d]\w*)(?::(.+))?", re.DOTALL)
@@ -121,6 +125,7 @@ class OwnSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class ProgramSpec(PlayerSpec):
+    kind: str  # one of PROGRAMS
     options: Options
     command: str
 
@@ -164,8 +169,8 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
     if text.startswith(LANGUAGE):
         return _language(text)
     if match := _PROGRAM.fullmatch(text):
-        written, command = match.groups()
-        return ProgramSpec(text, _read_options(text, written, _ANSWERING), command)
+        kind, written, command = match.groups()
+        return ProgramSpec(text, kind, _read_options(text, written, PROGRAMS[kind]), command)
     if match := _DRAWN.fullmatch(text):
         folder, number = match.groups()
         return DrawnSpec(text, folder or None, None if number is None else int(number))

@@ -14,7 +14,7 @@ from ..errors import UserError
 # What may stand before a player within a name: `fast:PATH`, `pool:FOLDER`, `population:FOLDER`.
 _BEFORE = ("greedy", "fast", "pool", "infer", "population")
 _PARTS = re.compile(r"[+(),=\s]")  # between the players in a name, and what else it is made of
-_PROGRAM = re.compile(r"(?:^|[+(,=:\s])cmd[(:]")  # which a name starts
+_PROGRAM = re.compile(r"(?:^|[+(,=:\s])(?:cmd|dui)[(:]")  # which a name starts
 _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")  # begins a path on Windows
 
 

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import socket
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
@@ -23,7 +24,7 @@ from unittest import mock
 
 import torch
 from attack.mutations import JUNK, mutate_folder, mutated, mutated_bytes, mutated_text
-from attack.readers import NAMES, READERS, WORDS
+from attack.readers import GULF, NAMES, READERS, WORDS
 from attack.watching import tried, watched
 from support.diplomacy_server import StandIn
 from support.games import orderable, play_randomly
@@ -33,15 +34,19 @@ from support.populations import write_population
 from support.serving import seated, serving
 from support.tables import read_table
 from support.training import REPOSITORY
-from support.webdip import history, variant
+from support.webdip import Site, history, variant
 
-from diplomacy_engine import Game, UserError, VectorGame, load_map, load_player
+from diplomacy_engine import Game, Map, UserError, VectorGame, load_map, load_player
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import MOVE, RETREAT, parse_phase, phase_kind
+from diplomacy_engine.extras.connections import webdip_site
 from diplomacy_engine.extras.connections.diplomacy_server import DiplomacySeats, _GameData
 from diplomacy_engine.extras.connections.diplomacy_wire import Wire
+from diplomacy_engine.extras.connections.webdip import WebdipSeat, _Board
 from diplomacy_engine.extras.language.remote import RemotePlayer
 from diplomacy_engine.extras.language.settings import settings_of
+from diplomacy_engine.extras.maps.draft import map_file_text
+from diplomacy_engine.extras.maps.dvar import read_dvar
 from diplomacy_engine.learning import registry
 from diplomacy_engine.matches.population_page import population_page
 from diplomacy_engine.play.file import HOST, PLAYER, read_session
@@ -52,8 +57,8 @@ from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.rules.reading import read_order, read_unit
-from diplomacy_engine.textgame.imports.games import read_games
-from diplomacy_engine.textgame.imports.webdiplomacy import read_variant
+from diplomacy_engine.textgame.imports.games import read_games, replayed
+from diplomacy_engine.textgame.imports.webdiplomacy import history_phases, read_variant
 
 Try = Callable[[random.Random], str]
 SECONDS = 60  # of one try; they take milliseconds
@@ -425,7 +430,7 @@ def exchanged(address: tuple[str, int], sent: bytes) -> bytes:
 
 
 def answers_of_servers(folder: Path) -> Iterator[Try]:
-    """What connections read: a game of the `diplomacy` server, and a webDiplomacy site's names."""
+    """What connections read: a game of the `diplomacy` server, a site's board and its names."""
     standard = load_map("standard")
     game, rng = Game("standard"), random.Random(6)
     play_randomly(game, rng, 4)
@@ -436,9 +441,23 @@ def answers_of_servers(folder: Path) -> Iterator[Try]:
         server.game.send("ENGLAND", "FRANCE", "PRP ( PCE ( ENG FRA ) )")
         data = server.data("FRANCE")
     seats = DiplomacySeats(Wire(server.address), GameRules(standard), "g", {})
+    with Site("a board") as site:
+        seat = WebdipSeat(webdip_site.Site(site.url, "key-2"), 5, None, GameRules(standard))
+        (position,) = seat.positions()
+        board = site.mark()["board"]
+    past = next(row["answer"] for row in site.rows if "/history.json" in row["request"])
+    last = history_phases(seat._variant, past)[-1]
+    assert position.game.dislodged
+
+    def read_board(changed: object) -> object:
+        found = convert(_Board, changed, "the board")
+        seat._ended(position.game, found, "Won")
+        return replayed([last._replace(retreats=seat._retreats(found, last))], standard)
+
     sources = (
         (data, lambda changed: seats._position("g", [convert(_GameData, changed, "the game")],
                                                ["FRANCE"])),
+        (board, read_board),
         (variant(), lambda changed: read_variant(changed, standard)),
     )  # fmt: skip
 
@@ -446,6 +465,21 @@ def answers_of_servers(folder: Path) -> Iterator[Try]:
         data, read = rng.choice(sources)
         changed = mutated(rng, json.loads(json.dumps(data)), most=1)
         return outcome(tried(lambda: read(changed)))
+
+    yield one
+
+
+def dvars(folder: Path) -> Iterator[Try]:
+    """Maps as DVARs: what is read can be played."""
+    sound, file = json.loads(GULF.with_name("delta.dvar.json").read_text()), folder / "x.json"
+    words = (*GULF.read_text().split(), *(entry["id"].upper() for entry in sound["provinces"]))
+
+    def one(rng: random.Random) -> str:
+        file.write_text(json.dumps(mutated(rng, sound, words, most=2), indent=1))
+        found = tried(lambda: read_dvar(file).finished())
+        if found is not None:
+            assert Map(tomllib.loads(map_file_text(found.facts, "file"))).board is not None
+        return outcome(found)
 
     yield one
 
@@ -515,6 +549,7 @@ ATTACKS: dict[Callable, int] = {
     requests: 200,
     language_servers: 100,
     answers_of_servers: 150,
+    dvars: 150,
 }
 
 

@@ -65,6 +65,7 @@ BASES = {
         "localhost:8432 --power all-dummies --player dumbbot",
         "localhost:8432 --list",
     ],
+    "connect webdip": ["http://localhost:9 --key-file word --game-id 5 --player dumbbot"],
     "play": [
         f"{TABLE} --text --power ENGLAND",
         f"{TABLE} --power ENGLAND",
@@ -220,11 +221,12 @@ def outcome(material, monkeypatch, capsys) -> Callable[[str], tuple[int, str, tu
 
     loop = SimpleNamespace(run=nothing, counts=SimpleNamespace(phases=0, last=1))
     loop.saved_games = nothing
-    for owner in (VectorGame, PlayServer, connect.Wire):
+    for owner in (VectorGame, PlayServer, connect.Wire, connect.Site):
         note(owner, "__init__")
     note(PlayServer, "serve_forever", stop)
     for name in ("DiplomacySeats", "DiplomacyDummies", "list_games"):
         note(connect.diplomacy_server, name, nothing)
+    note(connect, "WebdipSeat", nothing)
     note(connect, "SeatLoop", lambda *_, **__: loop)
 
     def run(line: str) -> tuple[int, str, tuple]:

@@ -68,7 +68,7 @@ def described(draw, depth=2):
         case "own":
             return kind, one("am.b", "bm"), one("C", "D"), one(None, "a", "b/a")
         case "program":
-            return kind, one(None, 1, 1.5), one("a b", "b")
+            return kind, one("cmd", "dui"), one(None, 1, 1.5), one("a b", "b")
         case "search":
             names = [("self",), ("bot", "hold"), ("policy", folder, None, False)]
             assume = one(
@@ -122,8 +122,8 @@ def written(player: tuple, way: random.Random) -> str:
             return f"llm:local:{path_of(folder, way)}"
         case ("own", module, name, argument):
             return f"{module}:{name}" + f":{argument}" * bool(argument)
-        case ("program", timeout, command):
-            return f"cmd{options(timeout=timeout and number(float(timeout)))}:{command}"
+        case ("program", kind, timeout, command):
+            return f"{kind}{options(timeout=timeout and number(float(timeout)))}:{command}"
         case ("search", candidates, varied, assume, policy):
             varied, assume = varied and number(varied), assume and assumed(*assume)
             within = options(candidates=candidates, varied=varied, assume=assume)

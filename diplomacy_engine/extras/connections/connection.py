@@ -1,6 +1,7 @@
 """What the loop asks of a connection. A server is a stranger: its texts are only quoted."""
 
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -94,9 +95,18 @@ def read_secret(path: str | Path, what: str) -> str:
         content = read_file(path, _MOST_SECRET)
     except OSError as error:
         raise UserError(f"{path} with the {what} cannot be read: {error.strerror}") from None
-    text = content.decode(errors="surrogateescape").strip("\r\n")  # which is not printable
+    text = content.decode(errors="surrogateescape")  # which is not printable
+    return checked_secret(text.strip("\r\n"), f"{path} holds", what)
+
+
+def environment_secret(name: str, what: str) -> str:
+    text = os.environ.get(name, "").strip()
+    return checked_secret(text, f"{name} holds", what) if text else ""
+
+
+def checked_secret(text: str, where: str, what: str) -> str:
     if not text or not text.isprintable():
-        raise UserError(f"{path} holds no {what}: it must be one line of printable characters")
+        raise UserError(f"{where} no {what}: it must be one line of printable characters")
     return text
 
 

@@ -1,1 +1,1 @@
-"""Programs that play by lines of text, as in docs/protocol.md."""
+"""Programs that play by lines of text: docs/protocol.md, and the older protocol DUI."""

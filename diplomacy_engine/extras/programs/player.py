@@ -1,4 +1,4 @@
-"""Players that are programs, which speak docs/protocol.md: `cmd:COMMAND`."""
+"""Players that are programs: `cmd:COMMAND` speaks docs/protocol.md, `dui:COMMAND` DUI."""
 
 import itertools
 from collections import Counter
@@ -21,11 +21,13 @@ from ...rules.notation import matching_orders
 from ...rules.reading import read_order
 from ...textgame.position import settle_coasts
 from . import lines
+from .dui import Engine
 from .lines import Answer, Arrays, ByPower, Hello, Line, Message, Position, Talking
 from .process import Process
 from .talk import Boards, OfferRow, deals_of
 
 TIMEOUT = 60.0  # seconds that an answer may take
+MOVETIME = 1000  # milliseconds that DUI gives for a decision
 
 
 class Program:
@@ -99,7 +101,7 @@ class ProgramPlayer:
     """A program as a player. An order that is illegal or missing counts as a hold, and in
     `faults`; of those that are illegal the first is in `example`."""
 
-    def __init__(self, program: Program, about: tuple[ProgramSpec, bool]):
+    def __init__(self, program: Program | Engine, about: tuple[ProgramSpec, bool]):
         self.program, self.about, self.name = program, about, short_name(about[0])
         self._press: Talking | None = None
         self._heard: dict[tuple[int, int], tuple] = {}
@@ -209,10 +211,13 @@ class ProgramPlayer:
 
 
 def start_program(spec: ProgramSpec, greedy: bool = False) -> ProgramPlayer:
-    timeout = float(dict(spec.options).get("timeout", TIMEOUT))
+    about, options = (spec, greedy), dict(spec.options)
+    timeout = float(options.get("timeout", TIMEOUT))
+    if spec.kind == "dui":
+        movetime = options.get("movetime", MOVETIME)
+        return ProgramPlayer(Engine(spec.command, timeout, movetime), about)
     program = Program(spec.command, timeout, greedy)
-    kind = TalkingProgram if program.hello.talks else ProgramPlayer
-    return kind(program, (spec, greedy))
+    return (TalkingProgram if program.hello.talks else ProgramPlayer)(program, about)
 
 
 class TalkingProgram(ProgramPlayer):

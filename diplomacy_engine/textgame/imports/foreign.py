@@ -10,8 +10,7 @@ _FILES = {
         "XML, as jDip's variants and saved games are (jDip shows its results as text)"
     ),
     r"(?m)^\w{3}-(?:mv|xc|[nesw]c):": "a map file of njudge",
-    r"\bProv\(\"": "a map of diplicity as Go code",
-    r'"dominanceRules"\s*:': "a map of diplicity (DVAR)",
+    r"\bProv\(\"": "a map of diplicity as Go code (import-map reads its DVAR files)",
 }
 
 

@@ -297,6 +297,11 @@ def replayed(
     orders yet. UserError: a position is impossible, or the order of phases."""
     game = _start(phases[0], game_map)
     game.id = game_id
+    return played_on(game, phases, note)
+
+
+def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: None) -> Game:
+    """Return a game after more phases; see `replayed`. The game itself may be played on."""
     for phase in phases:
         game = _caught_up(game, phase, note)
         if game.phase != phase.name:
@@ -410,8 +415,8 @@ def _state(phase: Phase, retreats_before: Mapping[str, Mapping[str, list[str]]])
     for power, texts in phase.units.items():
         for unit in (text[1:] for text in texts if text.startswith("*")):
             goals = [t.split(" R ")[1] for t in phase.orders.get(power, []) if _leaves(t, unit)]
-            before = retreats_before.get(power, {})
-            retreats.setdefault(power, {})[unit] = before.get(unit, goals)
+            places = retreats_before.get(power, {}).get(unit, goals)
+            retreats.setdefault(power, {})[unit] = phase.retreats.get(unit, places)
     over = phase.name == COMPLETED
     units = {p: [t for t in texts if not t.startswith("*")] for p, texts in phase.units.items()}
     state = {"name": phase.name, "units": units, "centers": phase.centers or {}}

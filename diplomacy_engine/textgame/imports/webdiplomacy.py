@@ -1,7 +1,7 @@
 """webDiplomacy's numbers and rows. A variant's `variant.json` names territories and countries;
 Classic is known without. Source: the site's api/README.md and doc/gamedata/02-spec.md."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
@@ -14,7 +14,7 @@ from ...records import convert, shipped_toml
 from ...rules.map import Map
 from ...rules.names import power_called
 from ...rules.notation import place_text, province_of
-from ...rules.reading import read_place
+from ...rules.reading import read_order, read_place
 
 FIRST_YEAR = 1901
 FINISHED, DRAWN = "Finished", "Drawn"  # a phase; how a game that is over ended (gameOver)
@@ -47,14 +47,17 @@ class _UnitRow(Struct):
     retreating: bool | str | None = None
 
 
-class _OrderRow(Struct):
+class OrderRow(Struct):
     type: str
-    countryID: int
     terrID: int | None = None
     toTerrID: int | None = None
     fromTerrID: int | None = None
     unitType: str | None = None
     viaConvoy: bool | str | None = None
+
+
+class _ArchivedOrder(OrderRow, kw_only=True):
+    countryID: int
     dislodged: bool | str | None = None
 
 
@@ -67,7 +70,7 @@ class _PhaseRow(Struct):
     phase: str
     units: list[_UnitRow]
     centers: list[_CenterRow]
-    orders: list[_OrderRow]
+    orders: list[_ArchivedOrder]
     turn: int = -1
 
 
@@ -79,9 +82,13 @@ class Variant(NamedTuple):
     map: Map
     powers: dict[int, str]  # by country
     places: dict[int, str]  # locations by territory
+    numbers: dict[str, int]  # territories by location
 
     def power(self, country: int | None) -> str:
         return _known(self.powers, country, "country")
+
+    def country(self, power: str) -> int:
+        return next(number for number, name in self.powers.items() if name == power)
 
     def place(self, territory: int | None) -> str:
         return _known(self.places, territory, "territory")
@@ -116,7 +123,7 @@ def read_variant(data: object, game_map: Map) -> Variant:
     other |= set(powers.values()) ^ set(game_map.powers)
     if other:
         raise UserError(f"map {game_map.name} and the variant differ in {min(other)}")
-    return Variant(game_map, powers, places)
+    return Variant(game_map, powers, places, {place: n for n, place in places.items()})
 
 
 class Phase(NamedTuple):
@@ -124,6 +131,7 @@ class Phase(NamedTuple):
     orders: dict[str, list[str]]  # texts by power
     units: dict[str, list[str]] | None = None  # by power; dislodged ones with a star; None: unsaid
     centers: dict[str, list[str]] | None = None
+    retreats: Mapping[str, list[str]] = MappingProxyType({})  # dislodged unit -> places
     # Of a report: (power, text) -> line.
     lines: Mapping[tuple[str, str], int] = MappingProxyType({})
 
@@ -202,7 +210,7 @@ def unit_text(variant: Variant, kind: str | None, territory: int | None) -> str:
     return f"{_LETTERS[kind]} {place if kind == 'Fleet' else province_of(place)}"
 
 
-def order_text(variant: Variant, row: _OrderRow, letters: Mapping[str, str]) -> str:
+def order_text(variant: Variant, row: OrderRow, letters: Mapping[str, str]) -> str:
     """Return an order of the site as a text; `letters` are A or F by province of the units."""
     kind = row.type
     if kind == "Wait":
@@ -240,3 +248,37 @@ def _letter(letters: Mapping[str, str], province: str, kind: str | None = None) 
     if province not in letters:
         raise UserError(f"there is no unit in {province}")
     return letters[province]
+
+
+def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = ()) -> dict:
+    """Return an order of ours as the site takes it. `path` are the provinces of its convoy, from
+    the army's to the last fleet's."""
+    row: dict = dict.fromkeys(("terrID", "fromTerrID", "toTerrID", "viaConvoy"))
+    if text == "WAIVE":
+        return row | {"type": "Wait"}
+    number, provinces = variant.numbers, variant.map.provinces
+    order, (letter, here, verb, *_) = read_order(variant.map, text), text.split()
+    row["terrID"] = number[here]
+    goal = to = other = None
+    if order.target is not None:
+        goal = number[place_text(variant.map, order.target)]
+        to = number[provinces[order.target.province]]
+    if order.other is not None:
+        other = number[provinces[order.other.place.province]]
+    if path:
+        row["convoyPath"] = [number[place] for place in path]
+    if verb == "D" and winter:
+        parent = number[province_of(here)]  # by which the site names units that are removed
+        return row | {"type": "Destroy", "terrID": parent, "toTerrID": parent}
+    if verb == "B":
+        kind = "Build Army" if letter == "A" else "Build Fleet"
+        return row | {"type": kind, "toTerrID": number[here]}
+    if verb == "-":
+        return row | {"type": "Move", "toTerrID": goal, "viaConvoy": "Yes" if order.via else "No"}
+    if verb == "S" and goal is None:
+        return row | {"type": "Support hold", "toTerrID": other}
+    if verb in ("S", "C"):
+        kind = "Support move" if verb == "S" else "Convoy"
+        return row | {"type": kind, "fromTerrID": other, "toTerrID": to}
+    kind = {"H": "Hold", "R": "Retreat", "D": "Disband"}[verb]
+    return row | {"type": kind, "toTerrID": goal}

@@ -1,5 +1,6 @@
-"""Maps of other programs: what `.map` files say, and what is refused, with its place."""
+"""Maps of other programs: what `.map` files and DVARs say, and what is refused, with its place."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -12,12 +13,19 @@ from diplomacy_engine import Map, UserError, load_map
 from diplomacy_engine.commands import cli
 from diplomacy_engine.extras.maps.dpjudge import read_dpjudge
 from diplomacy_engine.extras.maps.draft import map_file_text
+from diplomacy_engine.extras.maps.dvar import read_dvar
 
 FILES = Path(__file__).parent / "files"
 # Two powers and a third one that nobody plays; an island where fleets convoy, a split coast, a lake
 # that nobody may enter, and borders for armies only (cap - hil) and for fleets only (Isl).
 GULF = (FILES / "gulf.map").read_text()
 GULF_FACTS = tomllib.loads((FILES / "gulf.toml").read_text())  # the same as a map file
+DELTA = tomllib.loads((FILES / "delta.toml").read_text())
+
+
+def dvar(name: str = "delta") -> dict:
+    """Return the content of a DVAR, for the caller to change."""
+    return json.loads((FILES / f"{name}.dvar.json").read_text())
 
 
 @pytest.fixture
@@ -25,6 +33,16 @@ def gulf(tmp_path):
     path = tmp_path / "gulf.map"
     path.write_text(GULF)
     return path
+
+
+@pytest.fixture
+def write(tmp_path):
+    def writing(content: dict):
+        path = tmp_path / "delta.dvar.json"
+        path.write_text(json.dumps(content, indent=1))
+        return path
+
+    return writing
 
 
 def same(one: dict, other: dict) -> None:
@@ -60,6 +78,23 @@ def test_what_a_file_says(gulf):
     assert "ISL" in convoys and "isle, sea" in unclear and "LAK" in closed and "HILLMEN" in nobody
 
 
+def test_what_a_dvar_says(write):
+    draft = read_dvar(write(dvar()))
+    same(draft.facts, DELTA)
+    assert tomllib.loads(map_file_text(draft.facts, "delta.dvar.json")) == draft.facts
+    assert draft.finished().board.neutral_rebuilds
+    (nobody,) = draft.notes
+    assert "hillmen" in nobody
+
+
+def test_the_standard_map_as_a_dvar_is_the_standard_map(write):
+    facts = dict(load_map("standard").facts)
+    del facts["max_years"]
+    draft = read_dvar(write(dvar("classical")))
+    same(draft.facts, facts | {"name": "classical"})
+    same_boards(draft.finished(), load_map("standard"))
+
+
 def same_boards(one: Map, other: Map, *but: str) -> None:
     for name, table in other.board._asdict().items():
         if name not in but and hasattr(table, "all"):
@@ -86,6 +121,15 @@ def test_the_command(gulf, tmp_path, monkeypatch, capsys):
     assert cli.main(["import-map", "gulf.map", "-o", "other.toml"]) == 2
     assert "EAST 'A NOR'" in capsys.readouterr().err
     assert not (tmp_path / "other.toml").exists()
+
+
+@pytest.mark.parametrize("name", ["delta.dvar", "delta.map", "delta.json"])
+def test_the_content_decides_not_the_suffix(tmp_path, capsys, name):
+    path = tmp_path / name
+    path.write_text("\n" + json.dumps(dvar()))
+    assert cli.main(["import-map", str(path), "-o", str(tmp_path / "delta.toml")]) == 0
+    same(load_map(tmp_path / "delta.toml").facts, DELTA)
+    assert "neutral units come back" in capsys.readouterr().out
 
 
 def test_included_files_and_what_comes_after_them(gulf, tmp_path):
@@ -125,6 +169,19 @@ def test_refused_lines(gulf, capsys, old, new, line, name):
     assert said.startswith(f"map {gulf}: {line}") and name in said
 
 
+# A statement about DELTA as a DVAR, `d`, and its provinces by id, `p` -> path and word of the error
+REFUSED_FIELDS = read_table(__file__, "refused_fields")
+
+
+@pytest.mark.parametrize(("change", "where", "name"), REFUSED_FIELDS)
+def test_refused_fields(write, capsys, change, where, name):
+    d = dvar()
+    exec(change, {"d": d, "p": {entry["id"]: entry for entry in d["provinces"]}})
+    path = write(d)
+    said = refusal("import-map", path, capsys=capsys)
+    assert said.startswith(f"map {path}: {where}") and name in said
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -132,7 +189,11 @@ def test_refused_lines(gulf, capsys, old, new, line, name):
         (b"\xff\xfe", "line 1: it is not UTF-8 text"),
         (b"# " + b"x" * 100_000_000, "cannot be read: it is longer than 1,000,000 bytes"),
         (b"A" * 900_000, "line 1: "),
-        (b'MAP "a\x00"', "line 1: there is a control character in it"),
+        (b"{}", "schemaVersion: is missing"),
+        (b'{\n"id": 3,}', "not JSON: "),
+        (b'{"id":' * 100_000, "not JSON: "),
+        (b'{"schemaVersion": ' + b"1" * 5000 + b"}", "not JSON: "),
+        (b'{"id": "a\x00"}', "line 1: there is a control character in it"),
         (None, "cannot be read: No such file"),
     ],
 )
@@ -144,10 +205,32 @@ def test_files_that_are_none(tmp_path, capsys, content, reason):
     assert said.startswith(f"map {path}: {reason}") and len(said) < 400
 
 
-def test_a_map_of_diplicity_is_named_as_what_it_is(tmp_path, capsys):
-    path = tmp_path / "variant.json"
-    path.write_text('{"id": "x", "dominanceRules": []}')
-    assert "a map of diplicity (DVAR)" in refusal("import-map", path, capsys=capsys)
+def test_places_of_other_codes_get_three_letters(write):
+    text = json.dumps(dvar()).replace('"nor"', '"north-sea-2"').replace('"cap"', '"cape"')
+    draft = read_dvar(write(json.loads(text)))
+    assert draft.notes[:2] == ["cape is CAP here", "north-sea-2 is NOR here"]
+    assert draft.facts["provinces"]["NOR"]["aliases"] == ["north-sea-2"]
+    assert draft.finished().aliases["CAPE"] == "CAP"
+
+
+def test_a_single_named_coast_is_none(write):
+    """MOU keeps its coast on the north sea; that on the river is land."""
+    content = dvar()
+    north, river = content["namedCoasts"]
+    content["namedCoasts"] = [north]
+    for place in content["provinces"]:
+        near = [edge for edge in place["adjacencies"] if edge["to"] != river["id"]]
+        place["adjacencies"] = near
+    content["initialState"]["units"][2]["location"] = "roc"
+    draft = read_dvar(write(content))
+    assert "coasts" not in draft.finished().facts["provinces"]["MOU"]
+    assert draft.facts["fleet_borders"] == {"CAP": "MOU NOR", "MOU": "NOR", "ROC": "SOU"}
+    assert "MOU has only one coast, which has no name here" in draft.notes
+
+
+def test_colors_of_provinces_are_passed_over(write):
+    rule = {"province": "nor", "nation": "east", "dependencies": []}
+    same(read_dvar(write(dvar() | {"dominanceRules": [rule]})).facts, DELTA)
 
 
 # The package's own maps

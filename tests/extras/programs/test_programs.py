@@ -22,6 +22,7 @@ from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_
 from diplomacy_engine.commands import bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import NONE
+from diplomacy_engine.extras.programs import dui
 from diplomacy_engine.extras.programs.lines import (
     Message,
     Talking,
@@ -414,11 +415,11 @@ def test_bot_refuses_a_protocol_that_it_does_not_know():
 
 
 def test_what_a_file_names_does_not_start_a_program():
-    for name in ("cmd:rm x", "nash+cmd:python x.py", "cmd(timeout=3):x"):
+    for name in ("cmd:rm x", "dui:engine", "nash+cmd:python x.py", "cmd(timeout=3):x"):
         assert needs_naming(name)
 
 
-@pytest.mark.parametrize("name", ["cmd:", "cmd:/no/such/program", "cmd:'"])
+@pytest.mark.parametrize("name", ["cmd:", "cmd:/no/such/program", "cmd:'", "dui:"])
 def test_what_cannot_be_started_is_named(name, capsys):
     assert main(["evaluate", "--player", name, "--games", "2"]) == 2
     assert "cannot be started" in capsys.readouterr().err
@@ -427,6 +428,63 @@ def test_what_cannot_be_started_is_named(name, capsys):
 def test_check_player_names_what_is_wrong(capsys):
     assert main(["check-player", "--map", "small", command_of("bad_orders.py.txt")]) == 2
     assert "A LON - MOS" in capsys.readouterr().err
+
+
+# --- DUI ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ours", "theirs"), read_table(__file__, "orders_of_dui"))
+def test_orders_of_dui(ours, theirs):
+    assert dui.their_order(ours) == theirs and dui.our_order(theirs) == ours
+
+
+def test_positions_of_dui():
+    source = sample_positions(load_map("standard"))
+    for position in positions_of(source, source.decisions(), ()):
+        line = dui.dfen(position)
+        again = dui.position_of(line, source.map)
+        assert again.name == position.name
+        for field in ("units", "centers"):
+            here, there = getattr(position, field), getattr(again, field)
+            assert {p: sorted(x) for p, x in here.items() if x} == {
+                p: sorted(x) for p, x in there.items() if x
+            }
+
+
+@pytest.mark.parametrize(
+    "line", ["", "1901xx/-/-/-", "1901sm/Xavie/-/-", "1901sm/Navie/-/-", "1901sm/Aavie/Q/-"]
+)
+def test_a_damaged_position_of_dui(line):
+    with pytest.raises(UserError, match="not a"):
+        dui.position_of(line, load_map("standard"))
+
+
+@pytest.mark.slow
+def test_dui_plays_on_the_standard_map():
+    player = load_player(
+        f"dui(movetime=50):{sys.executable} -m diplomacy_engine bot dumbbot --protocol dui"
+    )
+    report = evaluate_player("standard", player, load_player("hold"), 7, max_years=2, seed=2)
+    assert report.result()["overall"]["centers"]["value"] > 4
+    assert not player.faults["illegal"] and not player.faults["missing"], player.example
+    with pytest.raises(UserError, match="small"):
+        orders_of(VectorGame("small", 1), player)
+
+
+def test_a_dialogue_of_dui():
+    game = Game("standard")
+    (position,) = positions_of(game.vector_game, game.decisions(), ())
+    lines = f"dui\nisready\nposition {dui.dfen(position)}\n"
+    lines += "setpower austria\nunknown words\ngo movetime 10\nstop\nquit\ngo\n"
+    out = io.BytesIO()
+    bot._speak_dui(bot.Host(load_player("hold"), 1), io.BytesIO(lines.encode()), out)
+    said = out.getvalue().decode().splitlines()
+    assert "duiok" in said and "readyok" in said
+    assert sorted(said[-1].removeprefix("bestorders ").split(" ; ")) == [
+        "A bud H",
+        "A vie H",
+        "F tri H",
+    ]
 
 
 def test_the_dialogue_of_the_page():
