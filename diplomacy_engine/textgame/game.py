@@ -303,6 +303,7 @@ class Game:
         state, number = self._games.state, self.map.power_index[name]
         state.conceded[0, number], state.votes[0, number] = True, False
         self._submitted.pop(name, None)
+        self._lists = None
         record = self._record({power: [] for power in self.map.powers})
         if end_by_victory(self._games.board, state, 0, False):
             self._close(record)

@@ -97,7 +97,11 @@ def test_who_concedes_is_in_civil_disorder():
     game = two_alive("F1905M")
     game.submit("ITALY", ["A ROM - VEN"])
     game.concede("ITALY")
-    assert game.orders == {} and game.to_state()["civil_disorder"]["ITALY"] == 1
+    assert (
+        game.legal_orders("A ROM") == []
+        and game.orders == {}
+        and game.to_state()["civil_disorder"]["ITALY"] == 1
+    )
     with pytest.raises(UserError, match="ITALY has conceded and gives no more orders"):
         game.submit("ITALY", ["A ROM - VEN"])
     (reason,) = game.submit("ITALY", ["A ROM - VEN"], strict=False)
