@@ -109,9 +109,7 @@ def retreats(name: str):
 @pytest.mark.parametrize("name", MAP_NAMES)
 def test_every_kind_of_phase_of_every_map(name):
     kinds, rng = set(), random.Random(3)
-    for game, outcome in itertools.chain(
-        *(play(name, random.Random(seed), 40) for seed in (1, 2)), retreats(name)
-    ):
+    for game, outcome in itertools.chain(play(name, random.Random(1), 25), retreats(name)):
         root = check(game, game.to_svg(outcome=outcome, theme=rng.choice(THEMES)))
         drawn = [e for e in root.iter(f"{SVG}g") if e.get("data-order")]
         given = {text for texts in game.orders.values() for text in texts}
@@ -188,7 +186,7 @@ def test_orders_are_drawn_whatever_the_case_of_their_power():
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=12), max_size=3))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_nonsense_is_left_out_or_escaped(text, words):
     game = Game("small")
     unit = game.units["ENGLAND"][0]

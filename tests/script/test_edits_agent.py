@@ -16,8 +16,8 @@ from diplomacy_engine.players.asking import orders_of
 
 EDITS = read_edits("agent")
 NO_HOLDS = EDITS["a mask"].edits
-# Of what a policy sees, how it draws and whom it meets; what it may order is tested below.
-ALWAYS = [("a hidden feature", 1), ("a sampling rule in get_action", 1), ("an opponent sampler", 1)]
+# Of how a policy draws and whom it meets; what it may order is tested below.
+ALWAYS = [("a sampling rule in get_action", 1), ("an opponent sampler", 1)]
 WORKS = slow_but(ALWAYS, itertools.product(named(EDITS, "works"), (1, 2)))
 ONE_AND_TWO = [1, pytest.param(2, marks=pytest.mark.slow)]
 

@@ -11,8 +11,8 @@ from support.training import load, metrics
 
 EDITS = read_edits("learning")
 CHECKS = ("metric", "weight", "rates", "kept")  # of what an edit does, in `check_effect`
-# A loss, a network whose state could be one of each process, a reward; test_resume.py has more.
-ALWAYS = [("a second value head", 1), ("BatchNorm", 2), ("reward normalization", 1)]
+# A loss, a network whose state could be one of each process; test_resume.py has more.
+ALWAYS = [("a second value head", 1), ("BatchNorm", 2)]
 WORKS = slow_but(ALWAYS, itertools.product(named(EDITS, "works"), (1, 2)))
 
 

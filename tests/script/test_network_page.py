@@ -14,7 +14,7 @@ from support.training import load, main
 SCRIPT = (ROOT / "ppo_selfplay_diplomacy.py").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "network.md").read_text(), re.S)
 LAYERS, LOOP, CURIOSITY, MADE, PAID, LEARNED = BLOCKS
-TINY = "--total-timesteps 600 --num-envs 16 --num-minibatches 2 --hidden 16 --eval-games 1"
+TINY = "--total-timesteps 200 --num-envs 16 --num-minibatches 2 --hidden 16 --eval-games 1"
 TINY += " --eval-bots random --capture-games 0 --eval-interval 1000000"
 
 
