@@ -11,13 +11,9 @@ have the others: they are sampled from a pool when a game starts, and play it to
 order, so each learner seat fills its own column of the buffer, a *stream*, at its own pace. As soon
 as one stream is full, PPO learns from the closed transitions of all streams.
 
-Letters in shapes, here and in diplomacy_engine (constants.py):
-
-    E  games that run at once              P  powers of the map
-    D  pending decisions                   S  order slots: one for each unit, build or removal
-    N  legal orders of all slots           G  boards that are observed, each counted once
-    V  provinces of the map                H  width of the network's layers
-    T  decisions that fill a stream        B  transitions of a minibatch
+Letters in shapes: E games, P powers, V provinces, D pending decisions, S their order slots (one for
+each unit, build or removal), N legal orders of all slots, G boards that are observed, H width of
+layers, T decisions that fill a stream, B transitions of a minibatch; constants.py has all.
 """
 
 import sys
@@ -45,38 +41,21 @@ from diplomacy_engine.learning import (
 )
 from diplomacy_engine.learning.boards import BoardInputs, Boards, Codes, Orders  # in tensors
 from diplomacy_engine.learning.experience import Batch, Experience  # what is learned from
+from diplomacy_engine.learning.settings import Count, RunArgs, Share, Size, Weight  # of any run
 from diplomacy_engine.learning.startup import Ranks, RunLog  # processes; curves and checkpoints
 from diplomacy_engine.players.asking import reads_history
 from diplomacy_engine.records import OnlyIf
-
-Count = Annotated[int, Meta(ge=1, le=10**9)]
-Size = Annotated[int, Meta(ge=1, le=10**6)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Weight = Annotated[float, Meta(ge=0, le=10**9)]
 
 
 @OnlyIf("it needs --pool-bots", lambda args: args.pool_bots).for_all("pool_bot_prob")
 @OnlyIf("the newest has no part", lambda a: a.pool_sampling == "latest").for_all("latest_prob")
 @dataclass(frozen=True)
-class Args:
-    """Settings. The defaults are for the small map; configs/MAP.toml and then flags override them.
+class Args(RunArgs):
+    """Settings, for the small map; configs/MAP.toml and flags override them. Help is the text below
+    a field, else the comment beside it; `RunArgs` has seed, evaluations and the like."""
 
-    tyro shows the text below a field as its help, else the comment beside it.
-    """
-
-    # To begin with
-    map: str = "small"  # small, three, standard, or the path of a map file of your own
-    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 1_200_000
-    """learner decisions in all, a decision being all orders of one power in one phase"""
-    seed: Annotated[int, Meta(ge=0, le=2**62)] = 1  # seed of all random numbers
-    processes: Annotated[int, Meta(ge=1, le=1024)] = 2  # that train together, one per core
-    resume: str | None = None  # run to continue; only --total-timesteps, --track, --cuda may change
-
-    # The run
-    config: str | None = None  # settings file (TOML); None: configs/{map}.toml if there is one
-    start_from: str | None = None  # policy to begin with (checkpoint or run folder), not at random
-    cuda: bool = False  # use a GPU if there is one
-    track: bool = False  # log to Weights & Biases as well (WANDB_PROJECT, WANDB_ENTITY)
+    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 1_200_000  # learner decisions in all
+    exp_name: str = Path(__file__).stem  # part of the run folder's name
 
     # Games
     num_envs: Size = 144  # games played at once, by all processes together
@@ -85,8 +64,7 @@ class Args:
     """draw: the limit is a draw and pays as one; truncate: it pays nothing, values bootstrap"""
     reward: str = "sum_of_squares=1,lead_delta=1"  # also pays for keeping RUSSIA's lead small
     """name, module:function or weighted sum: deepdip=1,center_delta=1..0 (falls from 1 to 0)"""
-    learner_seats: Annotated[float, Meta(ge=1, le=1000)] = 1.8
-    """seats of a game that the learner plays and learns from, on average; 1.8: one or two"""
+    learner_seats: Annotated[float, Meta(ge=1, le=1000)] = 1.8  # in a game, on average: one or two
     weak_seats: Share = 0.0  # all powers equally often
     """weight of a power when the learner's seats are sampled: 1 - weak_seats * its win rate"""
     opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 1.0  # copies play as they are
@@ -124,16 +102,6 @@ class Args:
     hidden: Size = 64  # width of the network's layers
     num_layers: Annotated[int, Meta(ge=0, le=1024)] = 0  # message passing along borders
     autoregressive: bool = True  # a unit's orders depend on those of the power's earlier units
-
-    # Evaluation
-    eval_interval: Count = 75_000  # learner decisions between evaluations, each with a checkpoint
-    eval_games: Size = 200  # games of one evaluation against one bot, all seats equally often
-    eval_bots: tuple[str, ...] = ("random", "dumbbot")  # players to evaluate against
-
-    # The run folder
-    exp_name: str = Path(__file__).stem  # part of the run folder's name
-    runs_folder: str = "runs"  # folder in which the run folder is made
-    capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1  # saved of each evaluation
 
 
 def layer_init(layer: nn.Linear, std: float = 2**0.5) -> nn.Linear:
@@ -221,10 +189,7 @@ class Agent(nn.Module):
         return Codes(x, powers, powers.flatten(0, 1).index_select(0, boards.viewer))
 
     def order_tables(self, codes: Codes, orders: Orders) -> ops.OrderTables:
-        """Return embedding tables; an order's code is the sum of its rows.
-
-        A province has a row for each role (source, place, other) in which an order names it.
-        """
+        """Return embedding tables: an order's code is the sum of its rows, provinces' by role."""
         weight, bias = self.order_provinces.weight, self.order_provinces.bias
         return ops.OrderTables(
             provinces=ops.linear_by_role(codes.provinces, orders.named, weight, bias),
@@ -336,21 +301,12 @@ class Seats(NamedTuple):
     random_phases: np.ndarray  # int64, phases of random orders still to come
     temperature: np.ndarray  # float32, of sampled orders; 1 for the learner
 
-    def count_down(self) -> None:
-        """Count the phase that has been played off the phases of random orders."""
-        self.random_phases[:] -= self.random_phases > 0
 
-
-TRANSITION = np.dtype(  # columns of the buffer; add your own, as ("bonus", np.float32)
-    [
-        ("values", np.float32),
-        ("logprobs", np.float32),
-        ("rewards", np.float32),
-        ("next_values", np.float32),
-        ("ends", bool),  # the last transition of an episode
-        ("closed", bool),
-        ("decision", np.int64),  # its number in `Buffer.experience`
-    ]
+# Columns of the buffer; add your own, as ("bonus", np.float32). `ends`: the last transition of an
+# episode; `decision`: its number in `Buffer.experience`.
+TRANSITION = np.dtype(
+    [(name, np.float32) for name in ("values", "logprobs", "rewards", "next_values")]
+    + [("ends", bool), ("closed", bool), ("decision", np.int64)]
 )
 
 
@@ -414,13 +370,9 @@ class Buffer:
         """Return closed transitions with their `advantages` (T, streams); open ones carry over."""
         experience, closed = Experience.join(self.experience), self.transitions["closed"]
         learned, advantages = self.transitions[closed], advantages[closed]
-        batch = Batch(
-            experience.take(learned["decision"]),
-            np.ascontiguousarray(learned["logprobs"]),
-            np.ascontiguousarray(learned["values"]),
-            advantages,
-            advantages + learned["values"],
-        )
+        logprobs, values = (np.ascontiguousarray(learned[n]) for n in ("logprobs", "values"))
+        taken = experience.take(learned["decision"])
+        batch = Batch(taken, logprobs, values, advantages, advantages + values)
         streams = np.flatnonzero(self.open)
         carried = self.transitions[self.count[streams] - 1, streams]
         self.clear(self.transitions.shape)
@@ -451,8 +403,7 @@ def games_over(run: "Run", result: StepResult) -> tuple[np.ndarray, dict]:
     """Return the games (n,) that are over, or over for the learner, and their statistics."""
     seats = run.seats
     learns, at_random = seats.stream != NONE, seats.random_phases > 0
-    learner_alive = (run.plays_on(result) & learns).any(1)
-    rows = np.flatnonzero((result.ended != RUNNING) | ~learner_alive)
+    rows = np.flatnonzero((result.ended != RUNNING) | ~(run.plays_on(result) & learns).any(1))
     return rows, run.results.of_games(result, rows, seats.member, learns & ~at_random, run.pool)
 
 
@@ -496,26 +447,22 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
     """Learn from the batches of all ranks in epochs of minibatches; return the metrics' means."""
     args, agent, device = run.args, run.agent.train(), run.setup.device
     epochs = [batch.split(args.num_minibatches, run.rng) for _ in range(args.update_epochs)]
-    # Size of each minibatch on all ranks together, mean and deviation of its advantages.
-    moments = ranks.moments(batch.advantages, epochs)  # (epochs, minibatches, 3)
     parts = []  # this rank's share of each minibatch, and its metrics there
-    for minibatches, of_minibatch in zip(epochs, moments, strict=True):
-        for rows, (count, mean, deviation) in zip(minibatches, of_minibatch, strict=True):
-            if not count:
-                continue
-            share, metrics = len(rows) / float(count), {}
-            run.optimizer.zero_grad()
-            if share:
-                minibatch = batch.take(rows)
-                new = agent.get_action_and_value(*minibatch.experience)
-                advantages = (minibatch.advantages - mean) / (deviation + 1e-8)
-                old = minibatch._replace(advantages=np.float32(advantages)).tensors(device)
-                loss, metrics = ppo_loss(args, ent_coef, new, old)
-                (loss * share).backward()  # so that the sum over all ranks is the mean
-            ranks.sum_gradients(agent.parameters())
-            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
-            run.optimizer.step()
-            parts.append((share, {n: torch.as_tensor(m).detach() for n, m in metrics.items()}))
+    # Of each minibatch this rank's rows and share; mean and deviation of advantages on all ranks.
+    for rows, share, mean, deviation in ranks.minibatches(batch.advantages, epochs):
+        metrics = {}
+        run.optimizer.zero_grad()
+        if share:
+            minibatch = batch.take(rows)
+            new = agent.get_action_and_value(*minibatch.experience)
+            advantages = (minibatch.advantages - mean) / (deviation + 1e-8)
+            old = minibatch._replace(advantages=np.float32(advantages)).tensors(device)
+            loss, metrics = ppo_loss(args, ent_coef, new, old)
+            (loss * share).backward()  # so that the sum over all ranks is the mean
+        ranks.sum_gradients(agent.parameters())
+        nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+        run.optimizer.step()
+        parts.append((share, {n: torch.as_tensor(m).detach() for n, m in metrics.items()}))
     ranks.average_buffers(agent.eval())  # it plays as it is kept, by running statistics
     return ranks.mean_metrics(parts)
 
@@ -523,8 +470,7 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
 class Run:
     """The state of a training run, and how it plays; other learners override its methods."""
 
-    # A checkpoint keeps all other attributes.
-    REBUILT = ("args", "game_map", "setup", "ranks", "reward", "pool.bots")
+    REBUILT = ("args", "game_map", "setup", "ranks", "reward", "pool.bots")  # the rest is saved
     OF_RANK = ("games", "seats", "buffer", "episodes", "rng")  # the others are alike on all ranks
 
     def __init__(self, setup: startup.Setup, ranks: Ranks, pool: type[OpponentPool] = OpponentPool):
@@ -542,16 +488,15 @@ class Run:
             startup.seed_generators(local.seed)
         self.rng = np.random.default_rng(local.seed)  # of seats, opponents and minibatches
 
-        threads = ranks.game_threads(setup.device)
         self.pool = pool(args, game_map)
         self.games = VectorGame(
             game_map,
             local.num_envs,
             local.seed,
             args.max_years,
-            threads,
+            ranks.game_threads(setup.device),
             auto_reset=False,
-            keep_history=any(map(reads_history, self.pool.bots.values())),
+            keep_history=reads_history(*self.pool.bots.values()),
         )
         self.pool.freeze(self.agent, 0)
         self.reward = engine.make_reward_mix(args.reward, game_map)
@@ -585,10 +530,7 @@ class Run:
     def fill_seats(
         self, rows: np.ndarray, learns: np.ndarray, seat_rank: np.ndarray, members: np.ndarray
     ) -> None:
-        """In games `rows` (n,) seat the learner where it `learns` (n, P), else `members` (n, P).
-
-        `seat_rank` (n, P) numbers the learner's seats of a game from 0.
-        """
+        """Seat the learner, as number `seat_rank` (n, P) from 0 on, where it `learns` (n, P)."""
         args, rng, seats, team = self.args, self.rng, self.seats, self.game_map.teams.of_power
         seats.member[rows] = np.where(learns, LEARNER, members)
         stream = rows[:, None] * checks.most_seats(args) + seat_rank
@@ -631,12 +573,11 @@ class Run:
         # Frozen copies, sorted by number, in one call.
         rows = np.flatnonzero(members > LEARNER + len(pool.bots))
         rows = rows[members[rows].argsort(kind="stable")]
-        theirs, obs = frozen.ask(
-            pool.agents, members[rows], games, decisions.take(rows), self.observe
-        )
+        copies, theirs = members[rows], decisions.take(rows)
+        theirs, obs = frozen.ask(pool.agents, copies, games, theirs, self.observe)
         noise, temperature = ops.sample_noise(games, theirs), seats.temperature[where][rows]
         with clock("inference"):
-            chosen = frozen.act(pool.agents, members[rows], obs, theirs, noise, temperature)
+            chosen = frozen.act(pool.agents, copies, obs, theirs, noise, temperature)
         games.write_orders(orders, theirs, engine.order_numbers(theirs, chosen))
 
         # Bots, and powers that begin with random orders.
@@ -646,10 +587,8 @@ class Run:
                 if theirs.count:
                     games.write_orders(orders, theirs, engine.ask_player(games, theirs, bot))
 
-        try:  # if a bot of one rank fails, all stop before they store anything of this phase
-            self.ranks.agree(ask_bots) if pool.bots else ask_bots()
-        except engine.UserError as error:
-            raise startup.Stopped from error
+        # If a bot of one rank fails, all stop before they store anything of this phase.
+        self.ranks.all_or_stop(ask_bots) if pool.bots else ask_bots()
         return orders, experience, action
 
     def store(self, experience: Experience, action: Action, orders: np.ndarray) -> None:
@@ -660,14 +599,8 @@ class Run:
         self.episodes.decide(streams)
 
     def evaluate(self, ranks: Ranks, log: RunLog, last: bool, **options: object) -> None:
-        """Evaluate the policy against each bot, with `last` also against searches, and log it.
-
-        `options` are those of `evaluate_player`, instead of the settings'.
-        """
-        games = evaluations.of_bots(self.args)
-        searches = evaluations.against_searches(self.args, self.game_map, log) if last else {}
-        reports = evaluations.play(self, games | searches, ranks, log, options)
-        log.evaluations(reports, self.step, [*games], self.setup.policy(self))
+        """Evaluate the policy, `last` against searches, too; with options of `evaluate_player`."""
+        evaluations.evaluate(self, ranks, log, last, options)
 
     def plays_on(self, result: StepResult) -> np.ndarray:
         """Return the powers (E, P) whose episodes go on, unless their game has ended."""
@@ -703,14 +636,14 @@ def learn(run: Run, ranks: Ranks, log: RunLog) -> None:
     log.update(counters, statistics.of_update(run, losses, sums, charts))
 
 
-def advance(run: Run, ranks: Ranks, log: RunLog) -> bool:
-    """Play one phase of every game, and learn if a stream is full; return whether to stop."""
+def advance(run: Run, ranks: Ranks, log: RunLog) -> None:
+    """Play one phase of every game, and learn if a stream is full; Stopped after a signal."""
     with log.clock("games"):
         result, counts = run.play(log.clock)
     with log.clock("batching"):
         pay_learner(run, result)  # while the games stand where they ended
     rows, finished = games_over(run, result)
-    run.seats.count_down()
+    run.seats.random_phases[:] -= run.seats.random_phases > 0  # this one has been played
     # Sums over all ranks, so that all freeze, learn and stop together.
     flags = {"full": run.buffer.count.max() >= run.args.num_steps, "stop": log.stop.received}
     total = ranks.sum(counts | finished | flags)
@@ -724,7 +657,8 @@ def advance(run: Run, ranks: Ranks, log: RunLog) -> bool:
         run.pool.forget(ranks.union(run.seats.member))
     if total["full"]:
         learn(run, ranks, log)
-    return bool(total["stop"])
+    if total["stop"]:
+        raise startup.Stopped  # which saves
 
 
 def train(
@@ -734,28 +668,20 @@ def train(
     run, args = make_run(setup, ranks), setup.args
     if not setup.resume(run, ranks):
         run.seat(np.arange(run.games.num_games))
-
-    def evaluate_and_save(log: RunLog, last: bool = False) -> None:
-        with log.clock("evaluation"):
-            run.evaluate(ranks, log, last)
-        run.evaluations, run.evaluated_at = run.evaluations + 1, run.step
-        setup.save(run, ranks, log)
-
     with startup.logs(setup, ranks, run) as log:
         while run.step < args.total_timesteps:
             if run.step // args.eval_interval > run.evaluated_at // args.eval_interval:
-                evaluate_and_save(log)
+                startup.evaluate_and_save(run, ranks, log)
                 if stop_after is not None and run.step >= stop_after:
                     return False
-            if advance(run, ranks, log):
-                raise startup.Stopped  # saves
+            advance(run, ranks, log)
         # Learn from what is left, open transitions with the value of their positions.
         if ranks.sum({"decisions": run.buffer.num_decisions})["decisions"]:
             streams, game, power = run.buffer.open_streams()
             run.buffer.close(streams, run.values_of(game, power))
             learn(run, ranks, log)
         if run.evaluated_at < run.step:
-            evaluate_and_save(log, last=True)
+            startup.evaluate_and_save(run, ranks, log, last=True)
         else:
             log.message("this run was finished; a larger --total-timesteps continues it")
         return True

@@ -80,8 +80,7 @@ class LeagueRun(ppo.Run):
                 exploiter.pool.freeze(pool.agents[member], pool.frozen_at[member])
             exploiter.seat(np.arange(exploiter.games.num_games))
             while exploiter.step < own.total_timesteps:
-                if ppo.advance(exploiter, ranks, log):
-                    raise startup.Stopped  # a resumed run trains it anew
+                ppo.advance(exploiter, ranks, log)  # Stopped: a resumed run trains it anew
         self.exploiters = number
         pool.freeze(exploiter.average, self.step, newest=False)
         figures = exploiter.results.take().items()

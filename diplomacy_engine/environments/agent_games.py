@@ -131,7 +131,7 @@ class AgentGames(AgentBoards):
             else one
             for one in list_opponents(opponents)
         ]
-        if self.games.history is None and any(map(reads_history, new_players)):
+        if self.games.history is None and reads_history(*new_players):
             self.games.history = History(self.games)
         players, seat = [*new_players, *self._own], self._seats.seat
         if self.players:  # those of games that are not over keep their seats, under new numbers

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from functools import partial
 
-from ..errors import UserError
 from ..matches.evaluation import Evaluation, evaluate_player
 from ..matches.match import full_rounds
 from ..players.loading import load_player
@@ -15,7 +14,6 @@ from .probes import kept_generators
 from .ranks import Ranks
 from .run_log import RunLog
 from .sample_games import thoughts
-from .signals import Stopped
 
 
 def of_bots(args: RunSettings) -> dict[PlayerSpec, int]:
@@ -41,48 +39,43 @@ def against_searches(args: RunSettings, game_map: Map, log: RunLog) -> dict[Play
     return more
 
 
-def play(
-    run: Run,
-    games: Mapping[PlayerSpec, int],
-    ranks: Ranks,
-    log: RunLog,
-    options: Mapping,
-) -> dict[PlayerSpec, Evaluation]:
-    """Return the reports of `games` of a run's policy against bots, played by all ranks together.
+def evaluate(run: Run, ranks: Ranks, log: RunLog, last: bool, options: Mapping) -> None:
+    """Evaluate a run's policy against its bots, with `last` also against searches, and log it.
 
     `options` of `evaluate_player` replace those of the settings. A rank plays one part of the games
     against a bot, none if there are fewer games than ranks. Global random numbers are afterwards as
     before. Raises Stopped on a signal or, with its error as the cause, if a bot fails.
     """
-    args, game_map, parts, failure = run.args, run.game_map, {}, None
+    args, game_map = run.args, run.game_map
+    games = of_bots(args) | (against_searches(args, game_map, log) if last else {})
+
+    def play() -> dict[PlayerSpec, Evaluation]:
+        parts = {}
+        for number, (bot, count) in enumerate(games.items()):
+            num_parts = min(ranks.count, count)
+            if ranks.rank >= num_parts:
+                continue
+            player = run.setup.learner.make_player(run.average, "learner", settings=vars(args))
+            settings = {
+                "max_years": args.max_years or None,  # an evaluation needs some limit
+                "year_limit": args.year_limit,
+                "samples": args.capture_games,
+                "think": partial(thoughts, player),
+                "progress": log.stop.check,
+                "threads": 1,
+                **options,
+                "num_games": count,
+                "part": (ranks.rank, num_parts),
+                "seed": seed_from(args.seed, run.step, number) >> 1,
+            }
+            opponent = load_player(bot, game_map=game_map)
+            parts[bot] = evaluate_player(game_map.contested(), player, opponent, **settings)
+        return parts
+
     with kept_generators():
-        try:
-            for number, (bot, count) in enumerate(games.items()):
-                num_parts = min(ranks.count, count)
-                if ranks.rank >= num_parts:
-                    continue
-                player = run.setup.learner.make_player(run.average, "learner", settings=vars(args))
-                settings = {
-                    "max_years": args.max_years or None,  # an evaluation needs some limit
-                    "year_limit": args.year_limit,
-                    "samples": args.capture_games,
-                    "think": partial(thoughts, player),
-                    "progress": log.stop.check,
-                    "threads": 1,
-                    **options,
-                    "num_games": count,
-                    "part": (ranks.rank, num_parts),
-                    "seed": seed_from(args.seed, run.step, number) >> 1,
-                }
-                opponent = load_player(bot, game_map=game_map)
-                parts[bot] = evaluate_player(game_map.contested(), player, opponent, **settings)
-        except (Stopped, UserError) as error:
-            failure = error
-    everywhere = ranks.gather((parts, failure))
-    for _, failure in everywhere:
-        if failure is not None:
-            raise Stopped from failure
-    return {
-        bot: report.join([of_rank[bot] for of_rank, _ in everywhere if bot in of_rank])
-        for bot, report in parts.items()
+        everywhere = ranks.all_or_stop(play)
+    reports = {
+        bot: report.join([of_rank[bot] for of_rank in everywhere if bot in of_rank])
+        for bot, report in everywhere[0].items()
     }
+    log.evaluations(reports, run.step, [*of_bots(args)], run.setup.policy(run))

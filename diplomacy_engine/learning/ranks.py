@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -24,6 +24,7 @@ from torch import distributed
 from .._cores import usable_cores
 from ..errors import UserError
 from .of_scripts import RunSettings
+from .signals import Stopped
 
 Sums = dict[str, float | np.ndarray]  # by names that are the same on all ranks
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of glibc's mallopt(3)
@@ -267,8 +268,11 @@ class Ranks:
             for name, total, part, value in totals
         }
 
-    def moments(self, advantages: np.ndarray, epochs: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
-        """Return count, mean and deviation (or 1) of all ranks' advantages by minibatch."""
+    def minibatches(
+        self, advantages: np.ndarray, epochs: Sequence[Sequence[np.ndarray]]
+    ) -> Iterator[tuple[np.ndarray, float, np.float32, np.float32]]:
+        """Yield of each minibatch that has rows on any rank: this rank's rows of `advantages` (B,),
+        the share that they are of all ranks', and mean and deviation (or 1) of all."""
         wide = advantages.astype(np.float64)
         own = [[(len(r), wide[r].sum(), (wide[r] ** 2).sum()) for r in parts] for parts in epochs]
         count, total, squares = np.moveaxis(
@@ -277,7 +281,11 @@ class Ranks:
         mean = total / np.maximum(count, 1)
         variance = (squares - count * mean**2) / np.maximum(count - 1, 1)
         deviation = np.where(count > 1, np.sqrt(np.maximum(variance, 0)), 1)
-        return np.stack([count, mean, deviation], 2).astype(np.float32)
+        moments = np.float32(np.stack([mean, deviation], 2))
+        for e, parts in enumerate(epochs):
+            for m, rows in enumerate(parts):
+                if count[e, m]:
+                    yield rows, len(rows) / count[e, m], *moments[e, m]
 
     def sum_gradients(self, parameters: Iterable[torch.nn.Parameter]) -> None:
         """Make gradients their sums over all ranks, once a step; one that is None counts as 0.
@@ -348,6 +356,20 @@ class Ranks:
             if error is not None:
                 raise error
         return result
+
+    def all_or_stop(self, function: Callable[[], _Value]) -> list[_Value]:
+        """Return a function's results on all ranks. If it fails on one, all raise Stopped, with its
+        error as the cause."""
+        result = failure = None
+        try:
+            result = function()
+        except (Stopped, UserError) as error:
+            failure = error
+        results = self.gather((result, failure))
+        for _, error in results:
+            if error is not None:
+                raise Stopped from error
+        return [result for result, _ in results]
 
     def close(self) -> None:
         """Leave the others, and wait for those that this one has started; once is enough."""

@@ -7,10 +7,12 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import tyro
+from msgspec import Meta
 
 from .._files import CONFIGS
 from .._progress import ended_by_reader, fail
@@ -25,6 +27,31 @@ from .run_folder import RunFolder
 
 MAX_FILE_BYTES = 1_000_000  # of a settings file; those that come along have some 3,000
 _Args = TypeVar("_Args", bound=Dataclass)
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+Size = Annotated[int, Meta(ge=1, le=10**6)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Weight = Annotated[float, Meta(ge=0, le=10**9)]
+
+
+@dataclass(frozen=True)
+class RunArgs:
+    """Settings of any run: what it trains on, its evaluations and its folder."""
+
+    map: str = "small"  # small, three, standard, or the path of a map file of your own
+    total_timesteps: Annotated[int, Meta(ge=1, le=10**15)] = 1_000_000  # learner decisions in all
+    seed: Annotated[int, Meta(ge=0, le=2**62)] = 1  # seed of all random numbers
+    processes: Annotated[int, Meta(ge=1, le=1024)] = 2  # that train together, one per core
+    resume: str | None = None  # run to continue; only --total-timesteps, --track, --cuda may change
+    config: str | None = None  # settings file (TOML); None: configs/{map}.toml if there is one
+    start_from: str | None = None  # policy to begin with (checkpoint or run folder), not at random
+    cuda: bool = False  # use a GPU if there is one
+    track: bool = False  # log to Weights & Biases as well (WANDB_PROJECT, WANDB_ENTITY)
+    eval_interval: Count = 75_000  # learner decisions between evaluations, each with a checkpoint
+    eval_games: Size = 200  # games of one evaluation against one bot, all seats equally often
+    eval_bots: tuple[str, ...] = ("random", "dumbbot")  # players to evaluate against
+    exp_name: str = ""  # part of the run folder's name
+    runs_folder: str = "runs"  # folder in which the run folder is made
+    capture_games: Annotated[int, Meta(ge=0, le=1000)] = 1  # saved of each evaluation
 
 
 def parse_args(

@@ -212,6 +212,13 @@ def logs(setup: Setup, ranks: Ranks, run: Run) -> Iterator[RunLog]:
         log.close()
 
 
+def evaluate_and_save(run: Run, ranks: Ranks, log: RunLog, last: bool = False) -> None:
+    with log.clock("evaluation"):
+        run.evaluate(ranks, log, last)
+    run.evaluations, run.evaluated_at = run.evaluations + 1, run.step
+    run.setup.save(run, ranks, log)
+
+
 def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     args, game_map = _with_teams(learner, args, load_map(args.map))
     weights = _weights(learner, args, game_map) if args.start_from else None

@@ -56,10 +56,8 @@ class MatchSettings:
 
     def new_games(self, count: int, players: Sequence[Player]) -> VectorGame:
         """Return so many games of players, without auto-reset."""
-        keeps = any(map(reads_history, players))
-        return VectorGame(
-            self.rules, count, 1, threads=self.threads, auto_reset=False, keep_history=keeps
-        )
+        how = {"auto_reset": False, "keep_history": reads_history(*players)}
+        return VectorGame(self.rules, count, 1, threads=self.threads, **how)
 
     def game_seeds(self, first: int, count: int) -> np.ndarray:
         """Return the seeds, uint64, of games from number `first` (counted from 0) on; a seed

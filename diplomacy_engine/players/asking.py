@@ -26,8 +26,8 @@ class Slot(NamedTuple):
         ]
 
 
-def reads_history(player: Player) -> bool:
-    return getattr(player, "reads_history", True)
+def reads_history(*players: Player) -> bool:
+    return any(getattr(player, "reads_history", True) for player in players)
 
 
 def ask_player(games: VectorGame, decisions: Decisions, player: Player) -> np.ndarray:

@@ -60,7 +60,7 @@ def test_curiosity_pays_learns_and_is_kept(train):
     average = "        self.average = "
     text = replaced(text, average, MADE + average)
     text = before(text, "    buffer.pay(streams, rewards)\n", PAID)
-    step = "            run.optimizer.step()\n"
+    step = "        run.optimizer.step()\n"
     kept = train(replaced(text, re.escape(step), step + LEARNED), "--processes 2")["run"]
     assert len(kept["curious_optimizer"]["state"]) > 1
     guess, target = (

@@ -87,7 +87,7 @@ def play_phase(run: Run) -> dict[str, Any]:
     result, counts = run.play(Clock())
     ppo.pay_learner(run, result)
     rows, finished = ppo.games_over(run, result)
-    run.seats.count_down()
+    run.seats.random_phases[:] -= run.seats.random_phases > 0
     counts |= finished
     run.results.count(counts, run.pool.copies)
     run.pool.record(counts["copy_games"], counts["copy_score"])
