@@ -61,7 +61,7 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(tmp_path, monke
 def test_flags_give_the_settings_again():
     values = {"track": True, "anneal": False, "reward": "a b", "eval_bots": ["hold"], "gone": 1}
     flags = settings.flags_of(ppo.Args(), values)
-    assert flags == "--track --reward 'a b' --no-anneal --eval-bots hold"
+    assert flags == "--track --eval-bots hold --reward 'a b' --no-anneal"
 
 
 def test_help_has_the_values_of_the_settings_file(tmp_path, monkeypatch, capsys):
