@@ -136,7 +136,7 @@ def play(env, seed: int, steps: int = 60):
     elif isinstance(env, gymnasium.vector.VectorEnv):
         seen, infos = env.reset(seed=seed)
         env.single_action_space.seed(seed)
-        for _ in range(steps):
+        for _ in range(steps // 3):
             assert env.observation_space.contains(seen)
             actions = [env.single_action_space.sample(mask) for mask in infos["action_mask"]]
             seen, paid, terminated, truncated, infos = env.step(np.array(actions))

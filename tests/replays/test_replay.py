@@ -158,29 +158,18 @@ def test_the_games_of_a_run_folder(small_file, tmp_path, capsys):
     assert len(load_replays(games)) == len(replays)
 
 
-def broken(**changes) -> dict:
-    saved = Game("small").to_saved_game()
-    saved["phases"][0]["state"] |= changes
-    return saved
-
-
 @pytest.mark.parametrize(
     "content, message",
     [
         (b"", "has no game in it"),
         (b"\x89PNG\x00\xff", "line 1: "),
-        (b"{}\n", ": map: "),
-        (b"[1, 2]", "games.jsonl"),
-        (json.dumps(Game("small").to_saved_game() | {"map": "atlantis"}), "atlantis"),
-        (json.dumps(broken(units={"ENGLAND": ["A PAQ"]})), "S1901M: .*PAQ"),
-        (json.dumps(broken(units={"ENGLAND": "A LON"})), r": phases\[0\]\.state\.units"),
-        (json.dumps({"map": "small", "phases": []}), ": phases: "),
-        (json.dumps(Game("standard").to_saved_game() | {"map": "small"}), "S1901M: "),
+        (b'{"map": "small", "phases": []}', ": phases: "),
+        (json.dumps(Game("standard").to_saved_game() | {"map": "small"}).encode(), "S1901M: "),
     ],
 )
 def test_files_that_are_no_games(tmp_path, capsys, content, message):
     path = tmp_path / "games.jsonl"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.write_bytes(content)
     with pytest.raises(UserError, match=message):
         load_replays(path)
     target = tmp_path / "page.html"

@@ -37,7 +37,8 @@ def ready(view, name: str) -> None:
     view.wait_for_function("name => document.querySelector('#phase').title === name", arg=name)
 
 
-def test_stepping_by_keys_and_clicks(address, replays, open_page):
+def test_a_page(address, replays, open_page):
+    """By keys and clicks: all is checked on one, since each takes seconds to open."""
     view = open_page(address, **DESK)
     names = [frame.scene.phase for frame in replays[0].frames]
     ready(view, names[0])
@@ -52,12 +53,14 @@ def test_stepping_by_keys_and_clicks(address, replays, open_page):
         assert phase(view) == names[expected]
     view.locator("#slider").fill("3")
     assert phase(view) == names[3]
+    follows_and_leads_by_the_chart(view)
+    shows_what_the_players_considered(view)
+    shows_every_phase(view, replays[0].frames)
+    runs_no_other_script(view)
 
 
-def test_every_phase_shows_its_units_owners_and_orders(address, replays, open_page):
-    view = open_page(address, **DESK)
-    ready(view, "S1901M")
-    for frame in replays[0].frames:
+def shows_every_phase(view, frames):
+    for frame in frames:
         assert phase(view) == frame.scene.phase
         units = view.eval_on_selector_all(
             "#board .unit:not(.built)",
@@ -76,9 +79,42 @@ def test_every_phase_shows_its_units_owners_and_orders(address, replays, open_pa
         )
         given = [line.text for lines in frame.scene.orders.values() for line in lines]
         assert set(given) <= set(lines)
-        moved = frame.scene.phase.endswith("M") and frame is not replays[0].frames[-1]
+        moved = frame.scene.phase.endswith("M") and frame is not frames[-1]
         assert not moved or len(lines) == len(shown), "who holds without an order is listed"
         view.keyboard.press("ArrowRight")
+
+
+def follows_and_leads_by_the_chart(view):
+    assert view.locator("#chart .series").count() == 2
+    before = view.locator("#chart .cursor").get_attribute("d")
+    view.keyboard.press("End")
+    assert view.locator("#chart .cursor").get_attribute("d") != before
+    box = view.locator("#chart svg").bounding_box()
+    view.mouse.click(box["x"] + box["width"] * 0.07, box["y"] + box["height"] / 2)
+    assert phase(view) == "S1901M"
+
+
+def shows_what_the_players_considered(view):
+    assert "expects 2.25" in view.locator("#orders").inner_text()
+    assert not view.locator("#board .thought").first.is_visible()
+    view.keyboard.press("p")
+    assert view.locator("#board .thought").first.is_visible()
+    assert "50% hold" in view.locator("#orders").inner_text()
+
+
+def runs_no_other_script(view):
+    """Even if a text of a game were taken for HTML one day."""
+    view.allowed += ["Content Security Policy", "Content-Security-Policy"]
+    view.evaluate(
+        """() => {
+            document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.ran = 1'>");
+            const script = document.createElement("script");
+            script.text = "window.ran = 1";
+            document.body.append(script);
+        }"""
+    )
+    view.wait_for_timeout(100)
+    assert view.evaluate("() => window.ran") is None
 
 
 @pytest.mark.slow
@@ -143,28 +179,6 @@ def test_links_and_several_games(address, replays, open_page):
     assert view.inner_text("#who").endswith("map small, game <i>1</i>")
     for unknown in ("#9/S1855M", "#100%"):
         ready(open_page(address + unknown, **DESK), "S1901M")
-
-
-def test_the_chart_follows_and_leads(address, replays, open_page):
-    view = open_page(address, **DESK)
-    ready(view, "S1901M")
-    assert view.locator("#chart .series").count() == 2
-    before = view.locator("#chart .cursor").get_attribute("d")
-    view.keyboard.press("End")
-    assert view.locator("#chart .cursor").get_attribute("d") != before
-    box = view.locator("#chart svg").bounding_box()
-    view.mouse.click(box["x"] + box["width"] * 0.07, box["y"] + box["height"] / 2)
-    assert phase(view) == "S1901M"
-
-
-def test_what_the_players_considered(address, open_page):
-    view = open_page(address, **DESK)
-    ready(view, "S1901M")
-    assert "expects 2.25" in view.locator("#orders").inner_text()
-    assert not view.locator("#board .thought").first.is_visible()
-    view.keyboard.press("p")
-    assert view.locator("#board .thought").first.is_visible()
-    assert "50% hold" in view.locator("#orders").inner_text()
 
 
 def color(view, selector: str) -> str:
@@ -252,20 +266,3 @@ def test_talk_is_shown_as_text(tmp_path, open_page):
     assert view.locator("#orders .talk").count() == 0
     text = frame_text(replay, 0)
     assert f"  ENGLAND to RUSSIA: offers a deal {deal}\n" in text and "\x1b" not in text
-
-
-def test_no_script_but_the_pages_own_runs(address, open_page):
-    """Even if a text of a game were taken for HTML one day."""
-    view = open_page(address, **DESK)
-    ready(view, "S1901M")
-    view.allowed += ["Content Security Policy", "Content-Security-Policy"]
-    view.evaluate(
-        """() => {
-            document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.ran = 1'>");
-            const script = document.createElement("script");
-            script.text = "window.ran = 1";
-            document.body.append(script);
-        }"""
-    )
-    view.wait_for_timeout(100)
-    assert view.evaluate("() => window.ran") is None

@@ -69,7 +69,7 @@ def test_the_commands_of_a_run_that_was_stopped(tmp_path, monkeypatch, capsys):
     for what, words in steps.items():
         assert f"{what.capitalize()}:\n\n    {shlex.join(words)}" in report
     assert f"# {run.name}" in report and "--eval-interval 250" in report
-    assert "Games of at most 20 years, then a draw, with" in report
+    assert "Games of at most 6 years, then a draw, with" in report
     last = [line for line in metrics(run) if "eval/random/win" in line]
     assert len(last) > 1 and f"| {last[-1]['global_step']:,} | " in report
     assert f"{100 * last[-1]['eval/random/win']:.1f}% (" in report
@@ -91,7 +91,7 @@ def test_paths_below_the_current_folder_are_short(tmp_path, monkeypatch, capsys)
     args = json.loads((run / "args.json").read_text())
     assert json.loads(json.dumps(vars(settings.parse_args(ppo.Args, [*words])))) == args
     assert f"run folder: runs/{run.name}\n" in shown and "--logdir runs\n" in shown
-    assert told(shown)["play against it"][-1] == f"runs/{run.name}"
+    assert f"runs/{run.name}" in told(shown)["play against it"]
 
 
 def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):

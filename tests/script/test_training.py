@@ -259,7 +259,7 @@ def test_a_bot_that_fails_loses_nothing(owner, where, tmp_path, monkeypatch, cap
     and the bot sees there what came before."""
     for module in (engine, evaluations):
         monkeypatch.setattr(module, "load_player", Looking)
-    changes = {"pool_bots": ["hold"], "pool_bot_prob": 0.5, "capture_games": 1}
+    changes = {"pool_bots": ["hold"], "pool_bot_prob": 0.5}
     changes |= {"total_timesteps": 300, "eval_interval": 200}
     whole = train(tmp_path / "whole", **changes)
     calls, original = itertools.count(1), getattr(owner, where)
