@@ -11,7 +11,7 @@ from .._suggest import did_you_mean
 from ..errors import UserError
 from ..players.protocols import Player
 from ..records import OnlyIf, changed, convert, refuse_without_effect
-from ..rules.game_rules import OPTIONS, GameRules, RuleOptions
+from ..rules.game_rules import OPTIONS, EndOptions, GameRules, RuleOptions, TeamOptions
 from ..rules.map import Map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
@@ -22,14 +22,9 @@ Opponents = str | Path | Player | Sequence[str | Path | Player]
 _Settings = TypeVar("_Settings", bound="_EnvSettings")
 
 
-class EnvOptions(TypedDict, total=False):
+class EnvOptions(EndOptions, TeamOptions, total=False):
     """The keyword arguments of every environment; docs/environments.md explains them."""
 
-    teams: str
-    team_victory: int
-    max_years: int | None
-    year_limit: Literal["draw", "truncate"]
-    draw_votes: bool
     reward: str
     start: Literal["opening", "random"]
     warm_up_phases: int

@@ -50,16 +50,16 @@ def play_pairs(
     rewards: Mapping[str, Reward],
     num_pairs: int,
     progress: Callable[[float], None] | None = None,
-    **settings: Unpack[MatchOptions],
+    **changes: Unpack[MatchOptions],
 ) -> GamePairs:
     """Play pairs of games and add up the rewards of each.
 
     Each power's policy is exchanged in turn; the players' seats are drawn. Pair i does not depend
     on the number of pairs, if policies are greedy.
     """
-    match = match_settings(match, **settings)
-    num_powers, num_players = len(match.game_map.powers), len(players)
-    draws = [np.random.default_rng([match.seed, use]) for use in range(3)]
+    settings, num_players = match_settings(match, **changes), len(players)
+    num_powers = len(settings.game_map.powers)
+    draws = [np.random.default_rng([settings.seed, use]) for use in range(3)]
     pair = np.arange(num_pairs)
     power = pair % num_powers
     seats = np.tile(draws[0].integers(num_players, size=(num_pairs, num_powers)), (2, 1, 1))
@@ -67,11 +67,11 @@ def play_pairs(
     seats %= num_players
     seeds = draws[2].integers(0, 2**64, num_pairs, np.uint64)
     sums = {name: np.zeros(seats.shape) for name in rewards}
-    pays_limit, differ = match.rules.year_limit != "truncate", False
+    pays_limit, differ = settings.rules.year_limit != "truncate", False
     for first in range(0, num_pairs, BATCH):
         some = slice(first, first + BATCH)
         seated = seats[:, some].reshape(-1, num_powers)
-        games, rows = match.new_games(len(seated), players), np.arange(len(seated))
+        games, rows = settings.new_games(len(seated), players), np.arange(len(seated))
         games.seed_games(rows, np.tile(seeds[some], 2))
         state = games.state
         while (running := state.end == RUNNING).any():
@@ -97,10 +97,8 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     `exchanged` (pairs,) the policy differs.
     """
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
-    change = rewards[1] - rewards[0]
-    change, total = (
-        np.where(np.abs(array) > tolerance, array, 0.0) for array in (change, change.sum(1))
-    )
+    exact = rewards[1] - rewards[0]
+    change, total = (np.where(np.abs(a) > tolerance, a, 0.0) for a in (exact, exact.sum(1)))
     pair = np.arange(len(change))
     own, others = change[pair, exchanged], change.copy()
     others[pair, exchanged] = 0.0
@@ -139,18 +137,18 @@ def check_reward(
     players: Sequence[Player],
     num_pairs: int = 400,
     progress: Callable[[float], None] | None = None,
-    **settings: Unpack[MatchOptions],
+    **changes: Unpack[MatchOptions],
 ) -> dict:
     """Return which scheme a reward is among the powers of a map, and among and within its teams, as
     `check-reward --json` writes it. Not discounted; changing weights are looked at at the
     beginning, middle and end of training. `against`: pairs that contradict earlier schemes."""
-    match = match_settings(match, **settings)
-    game_map, names = match.game_map, names_apart(players)
+    settings = match_settings(match, **changes)
+    game_map, names = settings.game_map, names_apart(players)
     mix = make_reward_mix(reward, game_map)
     least = len(game_map.powers)
     if len(set(names)) < 2 or num_pairs < least:
         raise UserError(f"this needs two different players or more, and at least {least} pairs")
-    pairs = play_pairs(match, players, mix.parts, num_pairs, progress)
+    pairs = play_pairs(settings, players, mix.parts, num_pairs, progress)
     if not pairs.differ:
         raise UserError("all games ended as their twins did: these players are too alike to tell")
     weights = {trained: mix.weights(trained) for trained in (0.0, 0.5, 1.0)}
@@ -164,19 +162,20 @@ def check_reward(
             belongs = member[:, None] == np.arange(member.max() + 1)
             means = paid[:, rows][:, :, powers] @ (belongs / belongs.sum(0))
             verdict = judge(means, member[np.searchsorted(powers, pairs.power[rows])])
-            against = {
-                scheme: _shown(game_map, names, pairs, paid, int(rows[pair]))
+            examples = {
+                scheme: _example(game_map, names, pairs, paid, int(rows[pair]))
                 for scheme, pair in verdict.against.items()
             }
             summary = {"progress": trained, "among": among, "pairs": len(rows)}
-            checks.append(summary | verdict._asdict() | {"against": against})
-    result = {"reward": reward, "players": list(names), "pairs": num_pairs} | match.facts()
+            checks.append(summary | verdict._asdict() | {"against": examples})
+    result = {"reward": reward, "players": list(names), "pairs": num_pairs} | settings.facts()
     return result | {"checks": checks}
 
 
-def _shown(
+def _example(
     game_map: Map, names: Sequence[str], pairs: GamePairs, paid: np.ndarray, pair: int
 ) -> dict:
+    """Return a pair of games, with the rewards (2, pairs, P) `paid`, as a result has it."""
     power = pairs.power[pair]
     one, other = (dict(zip(game_map.powers, rewards[pair].tolist())) for rewards in paid)
     return {

@@ -79,20 +79,20 @@ def load_replays(
         files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
         if not files:
             raise UserError(f"the folder {path} has no saved games, in games/ or itself")
-        by_file = [(_moment(file), load_replays(file, game_map, note, change)) for file in files]
-        return [r._replace(id=f"{moment}{r.id}") for moment, replays in by_file for r in replays]
-    games, replays = list(read_games(path, game_map, note=note)), []
-    for number, saved in enumerate(games, 1):
+        replays = []
+        for file in files:
+            when = f"{int(file.stem):,} decisions" if file.stem.isdecimal() else file.stem
+            games = load_replays(file, game_map, note, change)
+            replays += [game._replace(id=f"{when}, {game.id}") for game in games]
+        return replays
+    saved_games, replays = list(read_games(path, game_map, note=note)), []
+    for number, saved in enumerate(saved_games, 1):
         try:
             replays.append(make_replay(change(saved, game_map) if change else saved, game_map))
         except UserError as error:
-            which = f", game {number}" if len(games) > 1 else ""
+            which = f", game {number}" if len(saved_games) > 1 else ""
             raise UserError(f"{path}{which}: {error}") from error
     return replays
-
-
-def _moment(file: Path) -> str:
-    return f"{int(file.stem):,} decisions, " if file.stem.isdecimal() else f"{file.stem}, "
 
 
 def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:

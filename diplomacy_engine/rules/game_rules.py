@@ -54,12 +54,22 @@ class _Options:
 OPTIONS = tuple(field.name for field in fields(_Options))  # all fields but the map
 
 
-class RuleOptions(TypedDict, total=False):
-    """The fields of GameRules but its map, as keyword arguments; GameRules has their ranges."""
+class TeamOptions(TypedDict, total=False):
+    teams: str
+    team_victory: int
+
+
+class EndOptions(TypedDict, total=False):
+    """The fields of GameRules that say how a game may end."""
 
     max_years: int | None
     year_limit: Literal["draw", "truncate"]
     draw_votes: bool
+
+
+class RuleOptions(EndOptions, total=False):
+    """The fields of GameRules but its map, as keyword arguments; GameRules has their ranges."""
+
     draws_after: int | None
     press: Protocol | None
     press_rounds: int | None
@@ -68,11 +78,8 @@ class RuleOptions(TypedDict, total=False):
     break_cost: float
 
 
-class GameOptions(RuleOptions, total=False):
+class GameOptions(RuleOptions, TeamOptions, total=False):
     """The keyword arguments of `GameRules.of`."""
-
-    teams: str
-    team_victory: int
 
 
 class _SavedMap(Struct):

@@ -13,7 +13,7 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.play.file import read_session
 from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.textgame.imports.games import read_games, read_pasted
-from diplomacy_engine.textgame.imports.order_blocks import Headings
+from diplomacy_engine.textgame.imports.headings import Headings
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 STANDARD = load_map("standard")

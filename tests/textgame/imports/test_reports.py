@@ -19,7 +19,8 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.play.file import read_session
 from diplomacy_engine.rules.names import power_called
 from diplomacy_engine.textgame.imports.games import read_pasted
-from diplomacy_engine.textgame.imports.order_blocks import Headings, read_report
+from diplomacy_engine.textgame.imports.headings import Headings
+from diplomacy_engine.textgame.imports.order_blocks import read_report
 from diplomacy_engine.textgame.imports.webdiplomacy import read_variant
 
 STANDARD = load_map("standard")

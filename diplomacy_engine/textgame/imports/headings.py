@@ -1,0 +1,250 @@
+"""Headings of reports: the lines that name a phase or a power, in the words of headings.toml."""
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...constants import NONE, OrderKind, parse_phase, phase_name
+from ...records import shipped_patterns, shipped_toml
+from ...rules import reading
+from ...rules.map import Map
+from ...rules.names import POWERS, power_called
+from ..order_texts import order_texts
+
+_MOST_OF_A_HEADING, _MOST_WORDS, _FEW_WORDS, _MOST_OF_A_PERSON, _MOST_BEGINS = 120, 20, 4, 3, 8
+_WORDS = shipped_toml(__package__, "headings.toml")
+_SEASONS = {
+    word: number
+    for number, name in ((0, "spring"), (1, "summer"), (2, "fall"), (4, "winter"))
+    for word in _WORDS["seasons"][name].split()
+}
+_KINDS = {
+    word: kind for kind, words in enumerate(_WORDS["kinds"].values()) for word in words.split()
+}
+_LABELS = {word: label for label, words in _WORDS["labels"].items() for word in words.split()}
+_BESIDE = {*_WORDS["beside"].split(), *_LABELS} - {*_KINDS}
+_IDLE, _ABOUT = ({*_WORDS[name].split()} for name in ("idle", "about"))
+LIKE = shipped_patterns(
+    _WORDS["patterns"], {name.upper(): _WORDS[name] for name in ("time", "month")}
+)
+DASHES = "+-\u2013\u2212 "
+LABEL_OF = {OrderKind.BUILD: "build", OrderKind.DISBAND: "remove"}
+_PHASE_WORDS = {*_SEASONS, *_KINDS, *_BESIDE, *_IDLE}
+_SEASON_LIKE = re.compile(
+    rf"\b(?:{'|'.join(word for word in _SEASONS if len(word) > 3)})\b|\b[sfw]\d\d", re.IGNORECASE
+)
+
+
+class Heading(NamedTuple):
+    """What a line says of the lines below it."""
+
+    phase: str = ""
+    power: str = ""
+    dated: bool = False  # whether it names a season or a year
+    year: int = 0  # of a line that names no season
+    label: str = ""  # what is below it: build, remove, position, centers
+
+
+class Headings:
+    """What lines name after the phase `before`, below a line that named only the year `year`."""
+
+    def __init__(self, game_map: Map, before: str = "", year: int = 0):
+        self.map, self.before, self.year = game_map, before, year
+        self.first_year = int(game_map.board.first_year)  # years of two digits are in its century
+
+    def split(self, line: str) -> tuple[Heading | None, str]:
+        """Return the heading with which a line begins, if it has one, and the rest of the line."""
+        for head, rest in self._cuts(line):
+            heading = self.read(head)
+            about = head if self._orderly(rest) else line
+            late = heading and heading.dated and LIKE["due"].search(about)
+            if not head or (heading and not late):
+                return heading, rest
+        return None, line
+
+    def _cuts(self, line: str) -> Iterator[tuple[str, str]]:
+        """Yield where the heading of a line may end, the likeliest first."""
+        matches = itertools.islice(LIKE["orders_begin"].finditer(line), _MOST_BEGINS)
+        begins = [match.start() for match in matches]
+        cuts = [at for at in begins if self._orderly(line[at:])] + [len(line)]
+        cuts += [0] * self._orderly(line)
+        named = power_names(self.map).match(line)
+        cuts += [named.end()] if named and self._orderly(line[named.end() :]) else []
+        cuts += [at for at in begins if at and line[at - 1] == ":"]
+        yield from ((line[:at], line[at:]) for at in cuts)
+
+    def _orderly(self, text: str) -> bool:
+        texts = [text.lstrip(DASHES) for text in order_texts(text)]
+        return bool(texts and texts[0]) and (
+            bool(LIKE["nothing"].match(texts[0])) or is_order(self.map, texts[0])
+        )
+
+    def doubt(self, line: str, marked: bool) -> str:
+        """Return what a line that was not understood may name: `phase`, `power` or nothing.
+        `marked`: whether it looks like a heading of markdown."""
+        head, colon, rest = re.sub(r"[(\[].*?[)\]]", " ", line).partition(":")
+        words, digit = words_of(line), re.search(r"\d", line)
+        short, name = len(words) <= _FEW_WORDS, power_names(self.map)
+        seasons = any(len(word) > 3 and word in _SEASONS for word in words)
+        years = any(w.isdecimal() and abs(int(w) - self.first_year - 49) < 50 for w in words)
+        phase = LIKE["phase"].match(line) or (seasons and (short or digit)) or (years and short)
+        none = LIKE["no_phase"].search(line) and not digit
+        headed = colon and len(words_of(head)) <= _FEW_WORDS and (not rest or self._orderly(rest))
+        power = name.match(line) or (short and name.search(line)) or headed or marked
+        if any(is_order(self.map, text) for text in order_texts(line)[:1]):
+            return ""
+        if phase and not none and not self._is_now(words):
+            return "phase"
+        return "power" if power else ""
+
+    def _is_now(self, words: Sequence[str]) -> bool:
+        """Tell whether words name no season but that of the phase at hand."""
+        dates, _ = self._dates(words)
+        year, number = parse_phase(self.before) if self.before else (self.first_year, 0)
+        return dates == {(number // 2 * 2, year)}
+
+    def read(self, head: str) -> Heading | None:
+        """Return what a text names, None if it is no heading. Brackets, names of games and of
+        persons may stand beside, but nothing that may name something else."""
+        if len(head) > _MOST_OF_A_HEADING:
+            return None
+        plain = LIKE["aside"].sub(" ", head)
+        short = LIKE["game"].sub("", plain)
+        return self._named(plain) or self._named(short) or self._among_others(short)
+
+    def _among_others(self, head: str) -> Heading | None:
+        """Return what those parts of a text name that are of a heading."""
+        parts = LIKE["parts"].split(head)
+        own = [self._is_of_heading(part) for part in parts]
+        heading = self._named(" ".join(itertools.compress(parts, own)))
+        if heading is None or not (heading.dated or heading.power):
+            return None
+        if any(map(LIKE["unit"].match, parts)):  # an order with a mistake
+            return None
+        first, others = own.index(True), (at for at in range(len(parts)) if not own[at])
+        fit = all(self._is_beside(parts, at, first, heading.dated) for at in others)
+        return heading if fit else None
+
+    def _is_beside(self, parts: Sequence[str], at: int, first: int, dated: bool) -> bool:
+        """Tell whether a part may stand beside those of a heading, of which `first` is one: a
+        person, a bracket; beside a phase also something else."""
+        part, names = parts[at], parts[at].split()
+        other = power_names(self.map).search(part) or _ABOUT & {*words_of(part)}
+        person = len(names) <= _MOST_OF_A_PERSON and all(
+            word[0].isupper() or word[0] == "@" or any(map(str.isdecimal, word)) for word in names
+        )
+        behind = at > first and parts[at - 1].strip() not in (",", ":", ".")
+        before = at < first and parts[first][0] in "([{"
+        stands = not other and not _SEASON_LIKE.search(part)
+        if not words_of(part) or part[0] in "([{":
+            return True
+        return bool(stands and (dated or (person and (behind or before))))
+
+    def _is_of_heading(self, part: str) -> bool:
+        words = words_of(part)
+        others = " ".join(w for w in words if w not in _PHASE_WORDS and not w.isdecimal())
+        count = re.fullmatch(r"[(\[{]\d{1,3}[)\]}]", part)
+        return bool(words) and not count and (not others or self._power(others) is not None)
+
+    def _power(self, text: str) -> str | None:
+        names = power_names(self.map).findall(text)
+        powers = {power_called(self.map, name) for name in names or [text]}
+        between = power_names(self.map).sub("", text).strip() if names else ""
+        return powers.pop() if len(powers) == 1 and not between else None
+
+    def _named(self, text: str) -> Heading | None:
+        """Return what the words of a text name if each of them says something."""
+        words = words_of(text)[: _MOST_WORDS + 1]
+        if not 0 < len(words) <= _MOST_WORDS:
+            return None
+        dates, rest = self._dates(words)
+        kind_words = [w for w in rest if w in _KINDS and (dates or len(w) > 1)]
+        kinds = [_KINDS[w] for w in kind_words]
+        labels = {_LABELS[w] for w in words if w in _LABELS}
+        label = labels.pop() if len(labels) == 1 else ""
+        label = "" if dates and label in LABEL_OF.values() else label
+        rest = [w for w in rest if w not in _BESIDE and w not in kind_words]
+        numbers, idle = [w for w in rest if w.isdecimal()], [w for w in rest if w in _IDLE]
+        others = [w for w in rest if w not in numbers and w not in idle]
+        power = self._power(" ".join(others)) if others else ""
+        counted = not numbers or (power and not dates and max(map(len, numbers)) <= 2)
+        if len(rest) == len(numbers) == 1 and len(rest[0]) == 4 and not dates and not kinds:
+            return Heading(dated=True, year=int(rest[0]))
+        if len(dates) > 1 or power is None or not counted or (idle and not (power or label)):
+            return None
+        phase, dated = "", bool(dates)
+        if dates:
+            phase = self._phase(*dates.pop(), kinds)
+        elif kinds and self.before and (not power or min(kinds)):
+            year, number = parse_phase(self.before)
+            phase = self._phase(min(number, 3) // 2 * 2, year, kinds)
+        needs_phase = dated or (kinds and min(kinds) and not self.before)
+        return None if needs_phase and not phase else Heading(phase, power, dated, label=label)
+
+    def _dates(self, words: Sequence[str]) -> tuple[set[tuple[int, int]], list[str]]:
+        """Return the seasons and years that words name, 0 for no year, and the other words."""
+        years = {i: _year_beside(words, i) for i, word in enumerate(words) if word in _SEASONS}
+        years = {i: at for i, at in years.items() if at is not None or len(words[i]) > 3}
+        dates = {
+            (_SEASONS[words[i]], 0 if at is None else self._century(words[at]))
+            for i, at in years.items()
+        }
+        return dates, [w for i, w in enumerate(words) if i not in {*years, *years.values()}]
+
+    def _century(self, year: str) -> int:
+        century = self.first_year // 100 * 100 if len(year) < 3 else 0
+        return int(year) + century if len(year) < 5 and int(year) else 0
+
+    def _phase(self, number: int, year: int, kinds: Sequence[int]) -> str:
+        """Return the phase of a season's number, or nothing. Without a year it is that of the line
+        above or of the phase before, and comes after this."""
+        before = parse_phase(self.before) if self.before else (0, 0)
+        if not year:
+            year = self.year or before[0]
+            if not year or (year, number) <= before:
+                return ""
+        if kinds and number != 4:
+            number = 4 if min(kinds) == 2 else number // 2 * 2 + max(min(kinds), number % 2)
+        return phase_name(year, number)
+
+
+def words_of(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKD", text.lower())
+    plain = re.sub("['\u2019]s\\b|[\u0300-\u036f]", "", plain)
+    names = re.findall(r"unit.placement|[^\W\d_]+|\d+", plain)
+    return [word.replace(" ", "-") for word in names]
+
+
+def _year_beside(words: Sequence[str], at: int) -> int | None:
+    """Return where the year of the season `at` stands: behind it or before it."""
+    for step in (1, -1):
+        i = at + step
+        while 0 <= i < len(words) and (words[i] in _BESIDE or words[i] in _KINDS):
+            i += step
+        if 0 <= i < len(words) and words[i].isdecimal():
+            return i
+    return None
+
+
+@lru_cache(maxsize=16)
+def power_names(game_map: Map) -> re.Pattern:
+    """Match what a map's powers are called, with `Orders for the` before it."""
+    names = [name for power in game_map.powers for name in (power, *POWERS.get(power, ()))]
+    spaced = [r"[\W_]+".join(map(re.escape, re.split(r"[\W_]+", name))) for name in names]
+    either = "|".join(sorted(spaced, key=len, reverse=True))
+    return re.compile(rf"(?:\b(?:orders|moves|of|for|the)\s+)*\b(?:{either})\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=16)
+def more_powers(game_map: Map) -> re.Pattern:
+    """Match before the name of a power that begins its orders within a line."""
+    named = rf"(?={power_names(game_map).pattern}(?:\s*\([^()]*\))?\s*:)"
+    return re.compile(rf"(?<=[:;.,|])\s*{named}|\s\s{named}", re.IGNORECASE)
+
+
+def is_order(game_map: Map, text: str) -> bool:
+    is_unit = reading.listed_unit(game_map, text) is not None
+    return is_unit or reading.order_kind(game_map, text) != NONE
