@@ -216,21 +216,18 @@ def map_of(name: str | None, players: Sequence[str | PlayerSpec], usual: str = "
     return next(filter(None, map(policy_map, players)), None) or load_map(usual)
 
 
+def load_by_flags(
+    name: str | PlayerSpec, game_map: Map, flags: PlayerFlags, careful: bool = False
+) -> Player:
+    how = {"script": flags.script, "greedy": flags.greedy, "assume": flags.assume}
+    return load_player(name, game_map=game_map, careful=careful, **how)
+
+
 def load_players(
     names: Sequence[str | PlayerSpec], game_map: Map, flags: PlayerFlags, careful: bool = False
 ) -> list[Player]:
     specs = [parse_player(name) for name in names]
-    players = [
-        load_player(
-            spec,
-            game_map=game_map,
-            script=flags.script,
-            greedy=flags.greedy,
-            assume=flags.assume,
-            careful=careful,
-        )
-        for spec in specs
-    ]
+    players = [load_by_flags(spec, game_map, flags, careful) for spec in specs]
     apart = short_names([assuming(spec, flags.assume) for spec in specs])
     teams = game_map.teams.text
     for player, name in zip(players, apart):

@@ -17,7 +17,7 @@ from ..play.session import MIXED, PERSON
 from ..play.talk import players_talk
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
-from ..players.loading import load_members, load_player
+from ..players.loading import load_members
 from ..players.names import DrawnSpec, drawn_names, parse_player
 from ..players.policy import files
 from ..players.population import (
@@ -33,6 +33,7 @@ from ..replays.replay import Replay, load_replays
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
 from ._flags import Play
+from ._matches import load_by_flags
 
 _RUNS = 10  # of the user's own that the page offers
 TALKERS = ("nash+dumbbot", "dealer+dumbbot", "peaceful+dumbbot")  # to choose on the page
@@ -157,14 +158,7 @@ def load(arguments: Play, name: str, game: Game, seed: int) -> Player:
         population, member = member_of(name, game.map, seed)
         player = load_members(population, [member], threads=1, greedy=arguments.greedy)[0]
     else:
-        player = load_player(
-            name,
-            game_map=game.map,
-            script=arguments.script,
-            greedy=arguments.greedy,
-            assume=arguments.assume,
-            careful=True,
-        )
+        player = load_by_flags(name, game.map, arguments, careful=True)
     rehearse(Game(game.rules), name, player)
     return player
 

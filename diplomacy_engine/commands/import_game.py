@@ -15,7 +15,10 @@ def run_import_game(arguments: ImportGame) -> int:
     notes: list[str] = []
     games = list(read_games(arguments.file, arguments.map, arguments.variant, notes.append))
     try:
-        reports = [short_report(game, _other_map(game, arguments.map)) for game in games]
+        reports = []
+        for game in games:
+            has_map = game.get("map") in MAP_NAMES or game.get("map_facts") is not None
+            reports.append(short_report(game, None if has_map else arguments.map))
     except UserError as error:
         raise UserError(f"{arguments.file}: {error}") from None
     print_notes(notes)
@@ -23,8 +26,3 @@ def run_import_game(arguments: ImportGame) -> int:
         print(printable(report))
     write_lines(arguments.output, games)
     return 0
-
-
-def _other_map(game: dict, name: str | None) -> str | None:
-    own_map = game.get("map") in MAP_NAMES or game.get("map_facts") is not None
-    return None if own_map else name

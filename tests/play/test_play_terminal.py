@@ -278,7 +278,7 @@ def test_who_gives_hints_is_asked_for_one_before_the_game_begins(tmp_path, monke
         return Mute() if name == "mute" else make_bot(name)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("diplomacy_engine.commands._opponents.load_player", load)
+    monkeypatch.setattr("diplomacy_engine.commands._matches.load_player", load)
     found = refused("--text --map small --against hold --power RUSSIA --hint mute", capsys)
     assert "mute cannot give orders or hints: RuntimeError: no words" in found
     assert not list(tmp_path.glob("**/*.jsonl"))
