@@ -110,7 +110,8 @@ def known_flags() -> set[str]:
         for cls, _ in COMMANDS.values()
         for name in inspect.signature(getattr(_flags, cls)).parameters
     }
-    for path in (*ROOT.glob("diplomacy_learners/*.py"), ROOT / "ppo_selfplay_diplomacy.py"):
+    scripts = "ppo_selfplay_diplomacy.py", "diplomacy_engine/learning/settings.py"
+    for path in (*ROOT.glob("diplomacy_learners/*.py"), *(ROOT / script for script in scripts)):
         names |= set(re.findall(r"^    (\w+): ", path.read_text(), re.MULTILINE))
     flags = {f"--{name.replace('_', '-')}" for name in names}
     flags |= {flag.replace("--", "--no-") for flag in flags} | {"--help"}
