@@ -73,7 +73,7 @@ def check(questions, replies):
 @pytest.mark.parametrize(
     ("tokens", "kind"),
     slow_but(
-        [("words", "gpt2"), ("no line end", "gpt2")],
+        [("no line end", "gpt2")],
         [*((tokens, "gpt2") for tokens in TOKENIZERS), ("words", "llama")],
     ),
 )
@@ -88,7 +88,7 @@ def test_orders_are_legal_and_complete(tokens, kind):
         check(asked, model.replies([prompt_text(one, "minimal") for one in asked], asked))
 
 
-@pytest.mark.parametrize("tokens", ("words", "no line end"))
+@pytest.mark.parametrize("tokens", slow_but(["no line end"], ["words", "no line end"]))
 def test_it_negotiates_by_possible_lines_alone(tokens):
     """A random model that talks: all that it offers and answers is possible, and it goes on."""
     settings = settings_of({"model": "tiny", "prompt": "minimal", "temperature": 3.0}, "test")
