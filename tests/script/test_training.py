@@ -155,6 +155,7 @@ def test_evaluations_and_checkpoints_do_not_change_the_training(trained, tmp_pat
         assert differences(one["run"][name], two["run"][name], name) == []
 
 
+@pytest.mark.slow  # 20,000 decisions
 def test_learning_beats_random(tmp_path):
     def win_rate(player) -> float:
         match = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1)
@@ -278,20 +279,24 @@ def test_a_bot_that_fails_loses_nothing(owner, where, tmp_path, monkeypatch, cap
     assert_same_run(whole, run)
 
 
+STOPS = {1: signal.SIGHUP, 2: signal.SIGINT, 3: signal.SIGINT}
+
+
 @pytest.mark.parametrize(
-    ("name", "evaluations"), [("plain", 2), pytest.param("rich", 3, marks=pytest.mark.slow)]
+    ("name", "numbers"),
+    slow_but([("plain", (2,))], [("plain", (2,)), ("plain", (1, 2)), ("rich", (1, 3))]),
 )
 def test_an_evaluation_is_broken_off_and_done_anew(
-    name, evaluations, trained, tmp_path, monkeypatch, capsys
+    name, numbers, trained, tmp_path, monkeypatch, capsys
 ):
-    """The first, then the last, each against the second of its bots; nothing of it is logged."""
+    """The last, or first another, against the second of its bots; nothing of it is logged."""
     for map_name in MAP_NAMES:  # whose steps would count as the evaluation's
         probe_positions(load_map(map_name))
     fork_ranks(monkeypatch)
     folder, total = None, (TINY | SETTINGS[name])["total_timesteps"]
-    for number, sent in ((1, signal.SIGHUP), (evaluations, signal.SIGINT)):
+    for number in numbers:
         with monkeypatch.context() as patch:
-            stop_in_evaluation(patch, 2 * number, sent)
+            stop_in_evaluation(patch, 2 * number, STOPS[number])
             if folder is None:
                 folder = train(tmp_path / "runs", status=STOPPED, **SETTINGS[name])
             else:
