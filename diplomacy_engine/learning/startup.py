@@ -101,10 +101,6 @@ class Setup:
             self._warn_of_rate(run)
         return True
 
-    def save(self, run: Run, ranks: Ranks, log: RunLog) -> None:
-        """Write a checkpoint from which a run continues exactly; all ranks call this."""
-        checkpoint_state.save(run, ranks, log)
-
     def _warn_of_rate(self, run: Run) -> None:
         """Say that more decisions than planned at first raise an annealed learning rate again."""
         if not getattr(self.args, "anneal", False) or run.step >= self.args.total_timesteps:
@@ -200,7 +196,7 @@ def logs(setup: Setup, ranks: Ranks, run: Run) -> Iterator[RunLog]:
                 yield log
             except Stopped as stopped:
                 log.stopped = True
-                setup.save(run, ranks, log)
+                checkpoint_state.save(run, ranks, log)
                 if isinstance(stopped.__cause__, UserError):  # a bot that has failed
                     raise stopped.__cause__ from None
     except UserError as error:
@@ -216,7 +212,7 @@ def evaluate_and_save(run: Run, ranks: Ranks, log: RunLog, last: bool = False) -
     with log.clock("evaluation"):
         run.evaluate(ranks, log, last)
     run.evaluations, run.evaluated_at = run.evaluations + 1, run.step
-    run.setup.save(run, ranks, log)
+    checkpoint_state.save(run, ranks, log)
 
 
 def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
