@@ -506,7 +506,15 @@ class Make:
 
 
 @dataclass(kw_only=True)
-class Ranked:
+class Among:
+    population: str | None = None
+    """folder of the population; None: the base population of the map"""
+    seed: Natural = 1
+    """of seats and games"""
+
+
+@dataclass(kw_only=True)
+class Ranked(Among):
     player: tuple[str, ...] = ()
     """bots, checkpoints or run folders; with several, their mean rank is printed too"""
     saved_games: tuple[str, ...] = ()
@@ -519,10 +527,6 @@ class Ranked:
     """with --saved-games: the person's power, or name in them"""
     map: str | None = None
     """small, three, standard, or a map file; None: the player's"""
-    population: str | None = None
-    """folder of the population; None: the base population of the map"""
-    seed: Natural = 1
-    """of seats and games"""
     json: str | None = None
     """file for the whole result"""
 
@@ -530,7 +534,7 @@ class Ranked:
 @dataclass(kw_only=True)
 class RankGames:
     games: Count | None = None
-    """games of each player; None: small 2,000, three 1,500, others 700"""
+    """games by which a player is rated; None: small 2,000, three 1,500, others 700"""
     threads: Threads | None = None
     """threads of games and networks; None: one per processor"""
 
@@ -553,7 +557,7 @@ class Rank(PlayerFlags, TeamFlags, RankGames, Ranked):
 
 
 @dataclass(kw_only=True)
-class Add:
+class Add(RankGames, Among):
     """Add the newest policy of a run to a population, rated by games among the members, whose
     ratings stay.
 
@@ -564,14 +568,6 @@ class Add:
 
     run: Positional[str]
     """a run folder"""
-    population: str | None = None
-    """folder of the population; None: the base population of the run's map"""
-    games: Count | None = None
-    """games by which the policy is rated; None: small 2,000, three 1,500, others 700"""
-    seed: Natural = 1
-    """of seats and games"""
-    threads: Threads | None = None
-    """threads of games and networks; None: one per processor"""
 
 
 @dataclass
