@@ -137,8 +137,10 @@ def slow_relation(columns, earlier: list[int], number: int) -> tuple[int, bool]:
 def test_rows_of_orders(name, phases):
     games, decisions, obs, picked = played(name, phases)
     inputs = NetworkInputs(games.map)
-    columns, found = inputs.columns, inputs.orders(obs, decisions, picked)
+    columns = inputs.columns._make(column.tolist() for column in inputs.columns)
+    found = inputs.orders(obs, decisions, picked)
     relations, used = set(), [set(), set(), set()]
+    standing = functools.cache(functools.partial(slow_standing, games))
     named = [(role, place) for role in range(NUM_BOARD) for place in found.named[role].tolist()]
     at = {where: number for number, where in enumerate(named)}
     for d, begin, slot, orders in slots_of(decisions):
@@ -152,7 +154,7 @@ def test_rows_of_orders(name, phases):
                     place = obs.row[d] * len(games.board.terrain) + province
                     expected[role] = at[role, place]
                     used[role].add(place)
-                    stands = slow_standing(games, decisions.game[d], decisions.power[d], province)
+                    stands = standing(decisions.game[d], decisions.power[d], province)
                     expected[NUM_BOARD + role] = stands * NUM_BOARD + role
                     assert stands < NUM_STANDINGS
             relation, taken = slow_relation(columns, earlier, number)
