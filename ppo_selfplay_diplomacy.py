@@ -456,7 +456,7 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
             minibatch = batch.take(rows)
             new = agent.get_action_and_value(*minibatch.experience)
             advantages = (minibatch.advantages - mean) / (deviation + 1e-8)
-            old = minibatch._replace(advantages=np.float32(advantages)).tensors(device)
+            old = minibatch._replace(advantages=advantages.astype(np.float32)).tensors(device)
             loss, metrics = ppo_loss(args, ent_coef, new, old)
             (loss * share).backward()  # so that the sum over all ranks is the mean
         ranks.sum_gradients(agent.parameters())
@@ -470,8 +470,10 @@ def update(run: "Run", batch: Batch, ent_coef: float, ranks: Ranks) -> dict[str,
 class Run:
     """The state of a training run, and how it plays; other learners override its methods."""
 
-    REBUILT = ("args", "game_map", "setup", "ranks", "reward", "pool.bots")  # the rest is saved
-    OF_RANK = ("games", "seats", "buffer", "episodes", "rng")  # the others are alike on all ranks
+    # A checkpoint keeps all other attributes.
+    REBUILT: tuple[str, ...] = ("args", "game_map", "setup", "ranks", "reward", "pool.bots")
+    # The others are alike on all ranks.
+    OF_RANK: tuple[str, ...] = ("games", "seats", "buffer", "episodes", "rng")
 
     def __init__(self, setup: startup.Setup, ranks: Ranks, pool: type[OpponentPool] = OpponentPool):
         args, game_map = setup.args, setup.game_map

@@ -35,8 +35,8 @@ def new_arrays(record: type[_Record], **sizes: int) -> _Record:
 
 
 @lru_cache(maxsize=256)
-def _arrays_of(record: type, *sizes: tuple[str, int]) -> list[tuple[list[int], int, type] | None]:
-    """(shape, value, type) of each array of a record; None: of a field without one."""
+def _arrays_of(record: type, *sizes: tuple[str, int]) -> list:
+    """Return (shape, value, type) of each array of a record; 0 of a field without one."""
     lengths, arrays = dict(sizes), []
     for kind in record.__annotations__.values():
         shape, value = (*getattr(kind, "__metadata__", ()), 0, 0)[:2]

@@ -17,22 +17,22 @@ def copied(value: _Value, memo: dict) -> _Value:
         return value
     if id(value) in memo:
         return memo[id(value)]
-    if kind is np.ndarray:
+    if type(value) is np.ndarray:
         new = value.copy()
         if not value.flags.writeable:
             new.flags.writeable = False
-    elif kind is list:
+    elif type(value) is list:
         new = [copied(item, memo) for item in value]
-    elif kind is dict:
+    elif type(value) is dict:
         new = {key: copied(item, memo) for key, item in value.items()}
-    elif kind is set:
+    elif type(value) is set:
         new = value.copy()
     elif isinstance(value, tuple) and hasattr(kind, "_fields"):
         new = kind(*[copied(item, memo) for item in value])
     else:
         return copy.deepcopy(value, memo)
     memo[id(value)] = new
-    return new
+    return memo[id(value)]
 
 
 def copied_object(self: _Value, memo: dict) -> _Value:

@@ -7,6 +7,7 @@ says what the file was for. Writing raises UserError.
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import stat
 import weakref
@@ -28,7 +29,7 @@ CONFIGS = _shipped("configs", "configs")
 REFERENCE = _shipped("reference", "runs/reference")  # policies
 
 
-def open_file(path: str | Path) -> BinaryIO:
+def open_file(path: str | Path) -> io.BufferedReader:
     """Open a file for reading; OSError unless it is an ordinary one. A pipe would wait for somebody
     who writes into it, and a device may never end."""
     binary = getattr(os, "O_BINARY", 0)  # Windows would end lines its own way

@@ -25,7 +25,7 @@ class Record(types.NamedTuple):
         super().__init__(kinds, record)
         self.plain = types.NamedTuple(kinds, record)
         digest = hashlib.sha256(f"{self.fields} {self.name}".encode()).hexdigest()
-        self.name = f"{record.__name__}_{digest[:16]}"
+        self.name: str = f"{record.__name__}_{digest[:16]}"
 
 
 @typeof_impl.register(tuple)

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 _SHOWN = 20  # items of a list or table that are looked at
 _DEPTH = 3  # lists within lists
@@ -84,7 +85,7 @@ def install(extra: str) -> str:
     return f"pip install '{'.' if is_clone else 'diplomacy-selfplay'}[{extra}]'"
 
 
-def array_shapes(self: tuple) -> str:
+def array_shapes(self: NamedTuple) -> str:
     """Return a named tuple of arrays as their names, shapes and types: a `__repr__`."""
     shown = (
         f"{name} {array.dtype}{list(array.shape)}" if hasattr(array, "dtype") else f"{name} {array}"
@@ -93,6 +94,10 @@ def array_shapes(self: tuple) -> str:
     return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def player_name(self: object) -> str:
+class _Named(Protocol):
+    name: str
+
+
+def player_name(self: _Named) -> str:
     """Return a player's class and name: a `__repr__`."""
     return f"{type(self).__name__}({self.name!r})"

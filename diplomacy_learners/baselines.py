@@ -13,7 +13,7 @@ Shapes are named as in ppo_selfplay_diplomacy.py.
 import copy
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -261,12 +261,14 @@ def make_player(
 ) -> PolicyPlayer:
     if isinstance(agent, Central):  # a player does not see what other powers order
         agent = copy.copy(agent)
-        vars(agent)["get_action_and_value"] = partial(agent.get_action_and_value, alone=True)
+        agent.__dict__["get_action_and_value"] = partial(agent.get_action_and_value, alone=True)
     return policy_player(agent, name, greedy, settings)
 
 
 class Policies(OpponentPool):
     """A pool that can freeze the learner as soon as it beats its newest copy."""
+
+    args: Args
 
     def is_due(self, global_step: int) -> bool:
         wanted, newest = self.args.freeze_score, self.copies[-1]
@@ -306,7 +308,7 @@ class SchemeRun(TeamRun):
         """
         games, count = self.games, self.args.alternatives
         seats = decisions.game, decisions.power
-        draws = PolicyDraws(self.leaves.value.policy)
+        draws = PolicyDraws(LearnerCritic(self).policy)
         drawn, _ = draws.draw(games, decisions, phase_seeds(games, *seats, Salt.PLAIN, count))
         row, power = np.repeat(decisions.game, count), np.repeat(decisions.power, count)
         mine = games.state.unit_power[row] == power[:, None]
@@ -319,7 +321,7 @@ class SchemeRun(TeamRun):
 
 class LearnerCritic(Critic):
     def __init__(self, run: Run):
-        self.run, self.policy = run, make_player(run.agent, "learner", settings=vars(run.args))
+        self.run, self.policy = run, make_player(run.agent, "learner", settings=asdict(run.args))
         self.discount, self.at_once = run.args.gamma, False
 
     def paid(self, result: engine.StepResult, victory_centers: int) -> np.ndarray:

@@ -54,8 +54,10 @@ from diplomacy_engine.learning.signals import Stopped, StopSignals
 from diplomacy_engine.matches.evaluation import Evaluation
 from diplomacy_engine.matches.forks import center_share, destinations, fork, random_beginnings
 from diplomacy_engine.matches.match import MatchSettings
+from diplomacy_engine.players.names import parse_player
 from diplomacy_engine.players.protocols import Player
 from diplomacy_engine.records import convert
+from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.rules.map import Map
 
 
@@ -411,7 +413,7 @@ class Run:
         self.model.clock = Clock()
         seed = seeds_of(args, self.step)[3] // 2
         player = LocalPlayer("model", self.model.settings, self.model)
-        rules = MatchSettings(self.game_map, seed=seed, threads=args.threads)
+        rules = MatchSettings(GameRules.of(self.game_map), seed=seed, threads=args.threads)
         player.keep = set(rules.game_seeds(0, args.capture_games).tolist())
         report = evaluate_player(
             rules,
@@ -533,8 +535,8 @@ def train(args: Args) -> int:
         while (run.is_due() or run.step < args.steps) and not stop.received:
             if run.is_due():
                 with contextlib.suppress(Stopped):  # a resumed run does it anew
-                    reports = {bot: run.evaluate(bot, stop) for bot in args.eval_bots}
-                    log.evaluations(reports, run.step, args.eval_bots, run.policy())
+                    reports = {parse_player(b): run.evaluate(b, stop) for b in args.eval_bots}
+                    log.evaluations(reports, run.step, [*reports], run.policy())
                     run.evaluated_at = run.step
                 run.save(log)
                 continue

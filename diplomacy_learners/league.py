@@ -88,8 +88,8 @@ class LeagueRun(ppo.Run):
         if wins:  # a game of its has ended
             self.wins[kind] = float(np.mean(wins))
 
-    def evaluate(self, ranks: startup.Ranks, log: startup.RunLog, last: bool) -> None:
-        super().evaluate(ranks, log, last)
+    def evaluate(self, ranks: Ranks, log: startup.RunLog, last: bool, **options: object) -> None:
+        super().evaluate(ranks, log, last, **options)
         if ranks.rank == 0:
             wins = {f"league/win_{kind}": win for kind, win in self.wins.items()}
             log.scalars(wins | {"league/exploiters": self.exploiters}, self.step)

@@ -23,10 +23,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, fields
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -48,10 +49,9 @@ from diplomacy_engine.players.population import population_folder, read_populati
 QUARTER = 0.25  # of the members, and the probability that a setting is drawn anew
 SPREAD = 3.0  # it then is between a third and three times the first value
 FACTORS = (0.8, 1.2)  # by one of which others change
-SHARES = ("latest_prob", "pool_bot_prob", "random_start_prob", "weak_seats")  # at most 1
-RESTS = ("gae_lambda", "gamma")  # their difference from 1 is varied
-SIZES = ("clip_coef", "ent_coef", "learning_rate", "reward", "update_epochs")
-Varied = Literal[*SHARES, *RESTS, *SIZES]
+Share = Literal["latest_prob", "pool_bot_prob", "random_start_prob", "weak_seats"]  # at most 1
+Rest = Literal["gae_lambda", "gamma"]  # its difference from 1 is varied
+Varied = Literal[Share, Rest, "clip_coef", "ent_coef", "learning_rate", "reward", "update_epochs"]
 MOST_LINES = 2**31  # bytes of a member's metrics.jsonl
 
 
@@ -106,9 +106,9 @@ def _varied(name: str, value: Any, factor: Callable[[], float]) -> Any:
         return ",".join(parts)
     if name == "update_epochs":
         return max(1, round(value * factor()))
-    if name in RESTS:
+    if name in get_args(Rest):
         return float(f"{1 - min(1.0, (1 - value) * factor()):.6g}")
-    most = 1.0 if name in SHARES else np.inf
+    most = 1.0 if name in get_args(Share) else np.inf
     return float(f"{min(most, value * factor()):.4g}")
 
 
@@ -314,7 +314,7 @@ def check(args: Args) -> None:
         raise UserError(f"--metric {args.metric} needs --eval-population, or name another figure")
     for name in args.explore:
         value = getattr(args, name)
-        if all(_varied(name, value, lambda f=f: f) == value for f in (1 / SPREAD, SPREAD)):
+        if all(_varied(name, value, partial(float, f)) == value for f in (1 / SPREAD, SPREAD)):
             raise UserError(f"--explore {name}: no factor changes {value}, so leave it out")
     if args.track or args.cuda or args.processes > 1:
         raise UserError("members have one core each: no --track, --cuda, --processes")

@@ -419,8 +419,8 @@ class TalkRun(TeamRun):
         self.buffer.pay(streams, costs)
         self.episodes.pay(streams, costs)
 
-    def evaluate(self, ranks: Ranks, log: startup.RunLog, last: bool) -> None:
-        super().evaluate(ranks, log, last, **rules_of(self.args), think=None)
+    def evaluate(self, ranks: Ranks, log: startup.RunLog, last: bool, **options: object) -> None:
+        super().evaluate(ranks, log, last, **options, **rules_of(self.args), think=None)
 
 
 def rules_of(args: Args) -> RuleOptions:

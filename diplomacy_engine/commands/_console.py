@@ -63,8 +63,7 @@ def print_table(
         table.add_column(names[0], no_wrap=False, min_width=width)
         for i in part:
             number = any(values[i][:1] in "-+0123456789" for _, values in rows)
-            justify = "right" if number else "left"
-            table.add_column(columns[i], justify=justify, min_width=widths[i])
+            table.add_column(columns[i], justify="right" if number else "left", min_width=widths[i])
         for name, (_, values) in zip(names[1:], rows):
             table.add_row(name, *(values[i] for i in part))
         console.print()

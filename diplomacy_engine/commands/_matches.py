@@ -19,7 +19,9 @@ from .._progress import Progress, fail
 from .._suggest import quoted
 from ..errors import UserError
 from ..extras.language.player import add_thoughts
-from ..matches.match import MatchReport, MatchSettings, full_rounds
+from ..matches.evaluation import Evaluation
+from ..matches.match import MatchSettings, full_rounds
+from ..matches.tournament import Tournament
 from ..players.advice import ordering
 from ..players.loading import load_player, policy_map
 from ..players.names import (
@@ -35,7 +37,7 @@ from ..players.names import (
 )
 from ..players.protocols import CheckedPlayer, CountingPlayer, Player
 from ..records import Dataclass
-from ..rules.game_rules import OPTIONS, GameOptions, GameRules
+from ..rules.game_rules import OPTIONS, GameRules, RuleOptions
 from ..rules.map import Map, load_map
 from ._console import make_console, print_counts, print_draws, print_talk
 from ._flags import GameFlags, MatchFlags, PlayerFlags
@@ -48,17 +50,18 @@ FIGURE_COLUMNS = ("player", "against", "power", "figure", "value", "low", "high"
 
 
 def rules_of(arguments: Dataclass, game: Map | GameRules) -> GameRules:
-    return GameRules.of(game, **rule_changes(arguments))
+    teams = getattr(arguments, "teams", ""), getattr(arguments, "team_victory", 0)
+    return GameRules.of(game, *teams, **rule_changes(arguments))
 
 
-def rule_changes(arguments: Dataclass) -> GameOptions:
+def rule_changes(arguments: Dataclass) -> RuleOptions:
     """Return the changes of a game's rules by flags that differ from their defaults."""
-    names, flags = ("teams", "team_victory", *OPTIONS), fields(arguments)
-    values = {flag.name: getattr(arguments, flag.name) for flag in flags if flag.name in names}
+    flags = fields(arguments)
+    values = {flag.name: getattr(arguments, flag.name) for flag in flags if flag.name in OPTIONS}
     changes = {f.name: values[f.name] for f in flags if values.get(f.name, f.default) != f.default}
     if "binding" in changes:
         changes["binding"] = changes["binding"] == "yes"
-    return cast(GameOptions, changes)
+    return cast(RuleOptions, changes)
 
 
 def check_voices(rules: GameRules, players: Iterable[str | PlayerSpec]) -> None:
@@ -86,7 +89,7 @@ def check_files(arguments: MatchFlags) -> None:
 
 def match_settings_of(flags: GameFlags, game_map: Map) -> MatchSettings:
     rules = rules_of(flags, game_map)
-    if rules.press and flags.press_rounds is None:
+    if rules.press and getattr(flags, "press_rounds", None) is None:
         rules = replace(rules, press_rounds=1)
     return MatchSettings(rules, flags.seed, flags.threads)
 
@@ -95,7 +98,7 @@ def run_match(
     arguments: MatchFlags,
     names: Sequence[str],
     seats: Callable[[int], Sequence[float]],
-    play: Callable[..., MatchReport],
+    play: Callable[..., Evaluation | Tournament],
     show: Callable[[Console, dict], None],
     figures: Callable[[dict], Iterable[Sequence]],
     rounds_up: bool = False,

@@ -146,7 +146,8 @@ def _is_rated(game: ListedGame) -> bool:
 
 
 def _drawn_folder(game: ListedGame) -> str | None:
-    return next(parse_player(one).folder for one in game.play.opponents if is_drawn(one))
+    specs = map(parse_player, game.play.opponents)
+    return next(spec.folder for spec in specs if isinstance(spec, DrawnSpec))
 
 
 def load(arguments: Play, name: str, game: Game, seed: int) -> Player:
@@ -175,7 +176,7 @@ def is_drawn(name: str) -> bool:
 
 def member_of(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
     spec = parse_player(name)
-    if spec.number is None:
+    if not isinstance(spec, DrawnSpec) or spec.number is None:
         raise UserError(f"{quoted(name)} is not one of the members drawn")
     return drawn_member(spec.folder, spec.number, game_map, seed)
 

@@ -93,8 +93,8 @@ class Host:
         press = press_of(games, decisions, positions, Boards(games), terms)
         moving = np.flatnonzero(press.talking()[own.game])
         if isinstance(self.player, negotiation.Listener) and len(moving):
-            seats = own.game[moving], own.power[moving]
-            self.player.hear(self._talk(press, decisions, positions, *seats))
+            game, power = own.game[moving], own.power[moving]
+            self.player.hear(self._talk(press, decisions, positions, game, power))
         honest = negotiation.honest_seats(
             [self.player], np.zeros((games.num_games, games.num_powers), int)
         )
@@ -164,8 +164,8 @@ class Host:
         press: Press,
         decisions: Decisions,
         positions: list[Position],
-        game: Sequence[int],
-        power: Sequence[int],
+        game: Sequence[int] | np.ndarray,
+        power: Sequence[int] | np.ndarray,
     ) -> negotiation.Talk:
         game, power = np.asarray(game, int), np.asarray(power, int)
         index = self.games.map.power_number
@@ -237,7 +237,8 @@ def _answer(host: Host, maps: dict[str, Map], line: Line) -> Answer | None:
 
 
 def _speak_dui(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
-    position, power = None, ""
+    position: Position | None = None
+    power = ""
     for line in requests:
         word, _, rest = line.decode(errors="replace").strip().partition(" ")
         answer = ""

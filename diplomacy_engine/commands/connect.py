@@ -3,7 +3,7 @@
 import os
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +33,7 @@ from ..rules.game_rules import GameRules
 from ..rules.map import load_map
 from ..textgame.imports.webdiplomacy import FIRST_YEAR
 from ._console import make_console, print_table
-from ._flags import DUMMIES, Diplomacy, SeatFlags, Webdip
+from ._flags import DUMMIES, Diplomacy, Webdip
 from ._matches import load_players, rules_of, write_lines
 
 
@@ -48,16 +48,19 @@ def run_diplomacy(arguments: Diplomacy) -> int:
         registration = read_secret(arguments.registration_password_file, "password")
 
     def connect(rules: GameRules) -> Connection:
-        game_map, options = rules.map, {"any_map": arguments.map is not None, "say": say}
+        game_map, any_map = rules.map, arguments.map is not None
         if dummies:
-            return diplomacy_server.DiplomacyDummies(wire, rules, **options)
+            return diplomacy_server.DiplomacyDummies(wire, rules, any_map=any_map, say=say)
         names = [
             p if p == diplomacy_server.ANY else game_map.powers[game_map.power_number(p)]
             for p in powers
         ]
         accounts = {name: account(name, len(names)) for name in names}
-        options |= {"registration": registration, "must_talk": must_talk}
-        return diplomacy_server.DiplomacySeats(wire, rules, arguments.game_id, accounts, **options)
+        seats = diplomacy_server.DiplomacySeats(
+            wire, rules, arguments.game_id, accounts, any_map=any_map, say=say
+        )
+        seats.registration, seats.must_talk = registration, must_talk
+        return seats
 
     must_talk = isinstance(parse_player(arguments.player or ""), VoiceSpec)
     return _play(arguments, connect, carries_talk=not dummies)
@@ -107,7 +110,7 @@ def _list(arguments: Diplomacy, wire: Wire) -> int:
     return 0
 
 
-def _powers(arguments: Diplomacy) -> tuple[list[str], bool]:
+def _powers(arguments: Diplomacy) -> tuple[Sequence[str], bool]:
     names = [power.upper() for power in arguments.power]
     alone = len(names) > 1 and not {diplomacy_server.ANY, DUMMIES}.isdisjoint(arguments.power)
     if alone or len(set(names)) < len(names):
@@ -142,7 +145,7 @@ def say(text: str) -> None:
 
 
 def _play(
-    arguments: SeatFlags,
+    arguments: Diplomacy | Webdip,
     connect: Callable[[GameRules], Connection],
     carries_talk: bool = False,
 ) -> int:
@@ -169,7 +172,7 @@ def _play(
         player,
         arguments.seed,
         draws=arguments.vote_draw == "always",
-        talk=TALK if getattr(arguments, "talk", None) is None else arguments.talk,
+        talk=getattr(arguments, "talk", None) or TALK,
         patience=arguments.patience,
         wait=arguments.wait,
         say=say,

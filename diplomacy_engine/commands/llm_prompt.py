@@ -3,6 +3,7 @@
 import sys
 
 from ..errors import UserError
+from ..extras.language.local import LocalPlayer
 from ..extras.language.prompt import prompt_text
 from ..extras.language.questions import questions_of
 from ..extras.language.settings import TrainedWith, read_settings
@@ -21,7 +22,8 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     spec = parse_player(name) if name else None
     if spec is not None and not isinstance(spec, LanguageSpec):
         raise UserError(f"{name!r:.60} is not a language model, which begins with {LANGUAGE}")
-    settings = read_settings(spec) if spec else TrainedWith()
+    own = read_settings(spec) if spec else None
+    settings = own or TrainedWith()
     rules = rules_of(arguments, load_map(arguments.map))
     game = Game(rules)
     if arguments.position:
@@ -33,10 +35,10 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
     if question is None:
         raise UserError(f"{power} has no orders to give in {game.phase}")
     form = arguments.prompt or settings.prompt
-    text = prompt_text(question, form, settings.history, settings.thinking if spec else 0)
-    if spec and settings.is_local:
-        model = load_player(name).model
-        tokens = f"{len(model.prompt_tokens(text)):,} tokens of {settings.model}"
+    text = prompt_text(question, form, settings.history, own.thinking if own else 0)
+    player = load_player(name) if own and own.is_local else None
+    if isinstance(player, LocalPlayer):
+        tokens = f"{len(player.model.prompt_tokens(text)):,} tokens of {own.model}"
     else:
         tokens = f"about {len(text) // LETTERS_PER_TOKEN:,} tokens"
     sys.stdout.write(text)

@@ -149,14 +149,14 @@ def _begun(flags: Play) -> tuple[Game, PlayRecord]:
 def _resumed(flags: Play) -> tuple[Game, PlayRecord]:
     """Return the game of the file, or one that begins from a phase of it."""
     notes, changes = [], rule_changes(flags)
-    fixed = {name: changes.pop(name) for name in ("teams", "team_victory") if name in changes}
+    fixed = [name for name in ("teams", "team_victory") if getattr(flags, name)]
     game, saved = read_session(flags.resume, flags.map, notes.append, flags.game, **changes)
     print_notes(notes)
     if saved is not None:
-        fixed |= {name: v for name, v in changes.items() if v != getattr(game.rules, name)}
+        fixed += [name for name, value in changes.items() if value != getattr(game.rules, name)]
         by_seed = not flags.against and any(map(_opponents.is_drawn, saved.opponents))
         if by_seed and flags.seed not in (None, saved.seed):  # the seed draws the members
-            fixed["seed"] = flags.seed
+            fixed.append("seed")
     for name in fixed:
         flag = f"--{name.replace('_', '-')}"
         raise UserError(f"{flag} cannot change the game in {flags.resume}; leave it out")

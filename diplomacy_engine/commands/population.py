@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -88,11 +89,12 @@ def run_rank(arguments: Rank) -> int:
         players = load_players(arguments.player, rules.map, arguments)
         members = load_members(population, threads=threads)
         num_games = arguments.games or rank_games(population.map.name)
+        played = replace(population, rules=rules)
         announce_compilation()
         for player in players:
             with showing_progress(num_games) as progress:
-                how = {"progress": progress, "seed": seed, "threads": threads, "map": rules.map}
-                ranks[player.name] = rank_player(population, player, members, num_games, **how)
+                how = played, player, members, num_games, progress
+                ranks[player.name] = rank_player(*how, seed=seed, threads=threads)
     else:
         person, rng = arguments.person or PERSON, np.random.default_rng(arguments.seed)
         replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
@@ -115,11 +117,13 @@ def _population(arguments: Rank | Show) -> Population:
     if arguments.population:
         game_map = load_map(arguments.map) if arguments.map else None
         return read_population(arguments.population, game_map)
-    names = getattr(arguments, "player", None) or []
-    if arguments.map is None and not names and getattr(arguments, "saved_games", None):
-        game_map = load_replays(arguments.saved_games[0])[0].map
+    players, saved_games = (), ()
+    if isinstance(arguments, Rank):
+        players, saved_games = arguments.player, arguments.saved_games
+    if arguments.map is None and saved_games:
+        game_map = load_replays(saved_games[0])[0].map
     else:
-        game_map = map_of(arguments.map, names)
+        game_map = map_of(arguments.map, players)
     return read_population(population_folder(None, game_map), game_map)
 
 
@@ -230,8 +234,8 @@ def run_add(arguments: Add) -> int:
     games = arguments.games or rank_games(game_map.name)
     announce_compilation()
     with showing_progress(games) as progress:
-        how = {"progress": progress, "seed": arguments.seed, "threads": threads}
-        larger, stands = add_member(population, new, player, members, games, **how)
+        how = population, new, player, members, games, progress
+        larger, stands = add_member(*how, seed=arguments.seed, threads=threads)
     atomic_write(population.folder / new.file, content)
     write_population(larger)
     print_ranks(population, {name: stands}, game_map)

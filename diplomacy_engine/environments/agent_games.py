@@ -20,13 +20,14 @@ from ..rules.state import seed_from
 from ..scoring.rewards import PAID_IN_FALL, REWARDS, reward_input
 from ..scoring.teams import alive_with_team
 from . import kernels
-from .settings import AgentSettings, Opponents
+from .settings import AgentOptions, AgentSettings, Opponents
 
 
 def list_opponents(opponents: Opponents) -> list[str | Path | Player]:
     """`opponents`: a bot's name, the path of a checkpoint, a Player, or a list of them."""
-    several = isinstance(opponents, Sequence) and not isinstance(opponents, str)
-    choices = list(opponents) if several else [opponents]
+    choices: list[str | Path | Player] = [opponents]
+    if isinstance(opponents, Sequence) and not isinstance(opponents, str):
+        choices = list(opponents)
     if not choices or not all(
         isinstance(each, str | Path) or hasattr(each, "act") for each in choices
     ):
@@ -91,6 +92,7 @@ class AgentGames(AgentBoards):
         self,
         rules: GameRules,
         settings: AgentSettings,
+        options: AgentOptions,
         gap: int,
         movement_only: bool = False,
     ):
@@ -102,7 +104,7 @@ class AgentGames(AgentBoards):
         for index in range(powers) if self._power == NONE else [self._power]:
             if index not in games.board.start_unit_power and index not in games.board.home_power:
                 raise UserError(f"{games.map.powers[index]} begins without a unit or a center")
-        self._settings = settings
+        self._settings, self._script = settings, options.get("script")
         self._reward, self._teams = settings.reward_of(games.map), games.map.teams
         names = self._reward.parts.keys()
         self._pays = kernels.AT_END if names.isdisjoint(PAID_IN_FALL) else kernels.AFTER_CAPTURES
@@ -110,7 +112,7 @@ class AgentGames(AgentBoards):
             self._pays = kernels.EVERY_STEP
         self._own = [RandomBot(), *([make_bot("dumbbot-deepdip")] if movement_only else [])]
         self.players: list[Player] = []
-        self.set_opponents(settings.opponents)
+        self.set_opponents(options.get("opponents", settings.opponents))
         self._decider = np.zeros(num_games * powers, np.int16)
         self.nothing = np.zeros(self.mask_size, np.int8)
         if gap:
@@ -126,7 +128,7 @@ class AgentGames(AgentBoards):
 
     def set_opponents(self, opponents: Opponents) -> None:
         new_players = [
-            load_player(one, game_map=self.games.map, script=self._settings.script)
+            load_player(one, game_map=self.games.map, script=self._script)
             if isinstance(one, str | Path)
             else one
             for one in list_opponents(opponents)

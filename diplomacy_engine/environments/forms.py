@@ -2,11 +2,11 @@
 
 import json
 import string
-from typing import ClassVar
 
 import numpy as np
 from gymnasium import spaces
 
+from .._arrays import Float64s, Int8s
 from ..constants import NONE, phase_name
 from ..errors import UserError
 from ..games.observation import feature_sizes
@@ -46,7 +46,7 @@ def _orders_space(games: VectorGame) -> spaces.Box:
     return spaces.Box(NONE, len(games.vocabulary) - 1, shape, np.int32)
 
 
-Mask = np.ndarray | tuple[np.ndarray, ...]
+Mask = np.ndarray | tuple[Int8s, ...]
 One = dict[str, np.ndarray] | np.ndarray | str  # what an agent observes
 Many = dict[str, np.ndarray] | np.ndarray | tuple[str, ...]  # the same of some agents
 
@@ -54,7 +54,9 @@ Many = dict[str, np.ndarray] | np.ndarray | tuple[str, ...]  # the same of some 
 class MaskedActions(spaces.MultiDiscrete):
     """A MultiDiscrete whose `sample` takes masks as `info` has them: all parts in one array."""
 
-    def sample(self, mask: Mask | None = None, probability: Mask | None = None) -> np.ndarray:
+    def sample(
+        self, mask: Mask | None = None, probability: tuple[Float64s, ...] | None = None
+    ) -> np.ndarray:
         """See gymnasium.spaces.MultiDiscrete.sample; a mask may also be (sum of nvec,) int8."""
         mask = self.split(mask) if isinstance(mask, np.ndarray) else mask
         return super().sample(mask, probability)
@@ -74,10 +76,12 @@ def flat_scale(space: spaces.Space) -> np.ndarray:
         return np.concatenate([flat_scale(space[name]) for name in sorted(space)])
     if isinstance(space, spaces.Box):
         most = np.maximum(np.abs(space.low.astype(float)), np.abs(space.high.astype(float)))
-    elif isinstance(space, spaces.MultiBinary):
-        most = np.ones(space.shape)
+    elif isinstance(space, spaces.MultiDiscrete):
+        most = space.nvec - 1
+    elif isinstance(space, spaces.Discrete):
+        most = np.array(space.n - 1)
     else:
-        most = (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
+        most = np.ones(space.shape)  # MultiBinary
     return np.maximum(most, 1).ravel()
 
 
@@ -129,7 +133,9 @@ class ProvinceForm:
     provinces one after the other.
     """
 
-    agent_games: ClassVar = {"gap": 1}  # arguments of AgentGames
+    gap, movement_only = 1, False  # arguments of AgentGames
+    observation_space: spaces.Space
+    action_space: spaces.Space
 
     def __init__(self, agents: AgentBoards):
         self._agents, self._games = agents, agents.games
@@ -142,6 +148,9 @@ class ProvinceForm:
         """Note that `rows` have reached a decision of the agent, or their end."""
 
     def observe(self, rows: np.ndarray) -> Many:
+        return self._boards(rows)
+
+    def _boards(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         board, last_order, scalars = self._games.observe_powers(rows, self._agents.agent[rows])
         return {"board": board, "last_order": last_order, "scalars": scalars}
 
@@ -149,20 +158,15 @@ class ProvinceForm:
         """(rows, M) int8; None: the form has none."""
         return self._agents.mask.take(rows, 0)
 
-    def read(self, actions: object, many: tuple[int, ...] = ()) -> np.ndarray:
-        """Return an action, or `many` (E,), as `take` wants them; UserError if it is no action."""
-        array, shape = np.asarray(actions), many + self.action_space.shape
-        if array.shape != shape or array.dtype.kind not in "iu":
-            actual = f"{array.dtype} of shape {array.shape}"
-            raise UserError(f"an action must be integers of shape {shape}, not {actual}")
-        return np.asarray(array, np.int64, order="C").reshape(-1, *self.action_space.shape)
-
-    def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E, ...) int64.
+    def take(
+        self, action: object, strict: bool, many: tuple[int, ...] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Write the orders of an action, or of `many` (E,); UserError if it is no action.
 
         Returns the rows that are ready, and the numbers of illegal orders (E,). If `strict`, an
         illegal order raises UserError instead.
         """
+        actions = _integers(self.action_space, action, many)
         games, bad = self._games, self._write(actions, strict)
         if strict and bad != NONE:
             row, v = divmod(bad, actions.shape[1])
@@ -180,6 +184,15 @@ class ProvinceForm:
         return province_action(self._games, action, v)
 
 
+def _integers(space: spaces.Space, action: object, many: tuple[int, ...]) -> np.ndarray:
+    """Return an action, or `many`, as (E, ...) int64."""
+    array, shape = np.asarray(action), (*many, *(space.shape or ()))
+    if array.shape != shape or array.dtype.kind not in "iu":
+        actual = f"{array.dtype} of shape {array.shape}"
+        raise UserError(f"an action must be integers of shape {shape}, not {actual}")
+    return np.asarray(array, np.int64, order="C").reshape(-1, *shape[len(many) :])
+
+
 class SequentialForm(ProvinceForm):
     """An action is the number of one order, for one unit after the other.
 
@@ -187,7 +200,7 @@ class SequentialForm(ProvinceForm):
     given in this phase.
     """
 
-    agent_games: ClassVar = {"gap": 0}
+    gap = 0
 
     def __init__(self, agents: AgentBoards):
         super().__init__(agents)
@@ -195,7 +208,7 @@ class SequentialForm(ProvinceForm):
         provinces = len(games.board.terrain)
         self.observation_space = spaces.Dict(
             {
-                **self.observation_space,
+                **observation_space(games),
                 "given": _orders_space(games),
                 "province": spaces.Discrete(provinces + 1),
             }
@@ -214,8 +227,7 @@ class SequentialForm(ProvinceForm):
         province = agents.queue[rows, at].astype(np.int64)
         nothing = (province == NONE) | (agents.queued[rows] == 0)
         province[nothing] = agents.queue.shape[1]
-        shared = dict(super().observe(rows))
-        return shared | {"given": self._phase_orders[rows], "province": province}
+        return self._boards(rows) | {"given": self._phase_orders[rows], "province": province}
 
     def masks(self, rows: np.ndarray) -> np.ndarray | None:
         agents, games = self._agents, self._games
@@ -224,19 +236,22 @@ class SequentialForm(ProvinceForm):
         games.call(mask_slots, games.table, *read, out)
         return out if rows is agents.every_row else out.take(rows, 0)
 
-    def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
+    def take(
+        self, action: object, strict: bool, many: tuple[int, ...] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
         agents, games = self._agents, self._games
+        actions = _integers(self.action_space, action, many)
         written = agents.orders, self._phase_orders, self._illegal
         read = games.board, games.table, actions, agents.queue, self._at, strict, agents.mask
         bad = games.call(take_unit_actions, *read, *written)
         if strict and bad != NONE:
             v, texts = int(agents.queue[bad, self._at[bad]]), games.vocabulary.texts
             unit = "adjustment" if v == NONE else unit_text(games, bad, v)
-            action = int(actions[bad])
+            number = int(actions[bad])
             text = (
-                repr(texts[action]) if 0 <= action < len(texts) else f"not in 0..{len(texts) - 1}"
+                repr(texts[number]) if 0 <= number < len(texts) else f"not in 0..{len(texts) - 1}"
             )
-            raise illegal_order(games, bad, unit, f"action {action} ({text})")
+            raise illegal_order(games, bad, unit, f"action {number} ({text})")
         return np.flatnonzero(self._at == agents.queued), self._illegal
 
 
@@ -247,7 +262,7 @@ class DeepDipForm(ProvinceForm):
     are ignored where the agent has no unit. Retreats and adjustments are `dumbbot-deepdip`'s.
     """
 
-    agent_games: ClassVar = {"gap": 0, "movement_only": True}
+    gap, movement_only = 0, True
 
     def __init__(self, agents: AgentBoards):
         super().__init__(agents)
@@ -282,7 +297,7 @@ class TextForm(ProvinceForm):
     read as `Game.submit` reads them. There is no mask.
     """
 
-    agent_games: ClassVar = {"gap": 0}
+    gap = 0
 
     def __init__(self, agents: AgentBoards):
         super().__init__(agents)
@@ -311,30 +326,28 @@ class TextForm(ProvinceForm):
     def masks(self, rows: np.ndarray) -> None:
         pass
 
-    def read(self, actions: object, many: tuple[int, ...] = ()) -> list[str]:
-        texts = actions if many else [actions]
+    def take(
+        self, action: object, strict: bool, many: tuple[int, ...] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
+        texts = action if many else [action]
         texts = list(texts) if isinstance(texts, (list, tuple, np.ndarray)) else []
         count = many[0] if many else 1
         if len(texts) != count or not all(isinstance(text, str) for text in texts):
             raise UserError(
                 f"an action must be {f'{count} texts' if many else 'a text'} of orders, one on a "
-                f"line, not {actions!r:.80}"
+                f"line, not {action!r:.80}"
             )
-        return texts
-
-    def take(self, actions: list[str], strict: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Write the orders of actions (E,); see ProvinceForm."""
         agents = self._agents
-        for row, text in enumerate(actions):
+        for row, text in enumerate(texts):
             orders = [line for line in text.splitlines() if line.strip()]
             self._illegal[row] = len(self._shown[row].submit(self._power(row), orders, strict))
-        for row in range(len(actions)):
+        for row in range(count):
             for province, order in self._shown[row].order_numbers().items():
                 agents.orders[row, province] = order
         return agents.every_row, self._illegal
 
 
-FORMS = {
+FORMS: dict[str, type[ProvinceForm]] = {
     "provinces": ProvinceForm,
     "sequential": SequentialForm,
     "deepdip": DeepDipForm,
@@ -355,19 +368,20 @@ class VoteForm:
         self.observation_space = form.observation_space
         self.action_space = with_vote(form.action_space)
 
-    read = ProvinceForm.read
-
     def masks(self, rows: np.ndarray) -> np.ndarray | None:
         masks = self._form.masks(rows)
         return None if masks is None else with_vote_open(masks)
 
-    def take(self, actions: np.ndarray, strict: bool) -> tuple[np.ndarray, np.ndarray]:
+    def take(
+        self, action: object, strict: bool, many: tuple[int, ...] = ()
+    ) -> tuple[np.ndarray, np.ndarray]:
+        actions = _integers(self.action_space, action, many)
         votes = actions[:, -1]
         wrong = (votes != 0) & (votes != 1)
         if strict and wrong.any():
             row = int(wrong.argmax())
             raise illegal_order(self._agents.games, row, "the vote", str(votes[row]))
-        ready, illegal = self._form.take(np.ascontiguousarray(actions[:, :-1]), strict)
+        ready, illegal = self._form.take(actions[:, :-1], strict, (len(votes),))
         self._agents.votes[: len(votes)] = votes == 1
         return ready, illegal[: len(votes)] + wrong
 
@@ -377,7 +391,7 @@ class FlatForm:
 
     def __init__(self, form: ProvinceForm | VoteForm):
         self._form, self.action_space = form, form.action_space
-        self.asked, self.masks, self.read, self.take = form.asked, form.masks, form.read, form.take
+        self.asked, self.masks, self.take = form.asked, form.masks, form.take
         self._scale = flat_scale(form.observation_space)
         self.observation_space = flat_space(self._scale)
 
@@ -402,8 +416,9 @@ def check_form(form: str, draw_votes: bool, flat: bool) -> None:
         raise UserError("flat: needs a form whose observations are numbers, not text")
 
 
-def with_vote(space: spaces.MultiDiscrete) -> MaskedActions:
-    return MaskedActions(np.append(space.nvec, 2))
+def with_vote(space: spaces.Space) -> MaskedActions:
+    sizes = space.nvec if isinstance(space, spaces.MultiDiscrete) else [1]
+    return MaskedActions(np.append(sizes, 2))
 
 
 def with_vote_open(masks: np.ndarray) -> np.ndarray:

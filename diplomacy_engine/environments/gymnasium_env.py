@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 import gymnasium
 import numpy as np
@@ -18,7 +18,8 @@ from .agent_games import AgentGames, seeds_of
 from .forms import FORMS, Many, One, check_form, make_form, row_of
 from .settings import AgentOptions, AgentSettings, Opponents, settings_of
 
-METADATA = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}  # positions a second in a video
+# `render_fps`: positions a second in a video
+METADATA: dict = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}
 WIDTH = 800  # pixels of a picture
 
 
@@ -38,20 +39,23 @@ class NeedsReset(gymnasium.error.ResetNeeded, UserError):
 
 
 class _AgentEnv:
+    render_mode: str | None
+
     def _set_up(self, game_map: str | Path, arguments: AgentOptions, **own: object) -> None:
         settings, rules = settings_of(AgentSettings, game_map, arguments, self, **own)
         check_form(settings.form, rules.draw_votes, settings.flat)
         self.render_mode, self._strict = settings.render_mode, settings.strict
-        self._agents = AgentGames(rules, settings, **FORMS[settings.form].agent_games)
+        form = FORMS[settings.form]
+        self._agents = AgentGames(rules, settings, arguments, form.gap, form.movement_only)
         wrapping = rules.draw_votes, settings.flat
         self._form = make_form(settings.form, self._agents, *wrapping)
         self._masks: np.ndarray | None = None
         self._seeded = self._running = False
 
-    def _start(self, seeds: np.ndarray | None) -> Many:
+    def _start(self, seeds: np.ndarray | None, rng: np.random.Generator) -> Many:
         rows = self._agents.every_row
         if seeds is None and not self._seeded:
-            seeds = self.np_random.integers(0, 2**64, len(rows), np.uint64)
+            seeds = rng.integers(0, 2**64, len(rows), np.uint64)
         self._agents.start(rows, seeds)
         self._form.asked(rows)
         self._seeded = self._running = True
@@ -88,7 +92,7 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
     `win`, `solo`, `centers` and `years`; with draw_votes `agreed`, whether all voted for a draw.
     """
 
-    metadata: ClassVar = METADATA
+    metadata = METADATA
 
     def __init__(
         self,
@@ -110,7 +114,7 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[One, dict]:
         """Start a new game; see gymnasium.Env.reset. There are no options."""
         super().reset(seed=seed)
-        obs = self._start(None if seed is None else seeds_of([seed]))
+        obs = self._start(None if seed is None else seeds_of([seed]), self.np_random)
         return row_of(obs, 0), self._info(0)
 
     def step(self, action: object) -> tuple[One, float, bool, bool, dict]:
@@ -121,7 +125,7 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
         """
         self._need_game(self._running)
         agents = self._agents
-        ready, illegal = self._form.take(self._form.read(action), self._strict)
+        ready, illegal = self._form.take(action, self._strict)
         agents.play(ready)
         self._form.asked(ready)
         terminated, truncated = bool(agents.terminated[0]), bool(agents.truncated[0])
@@ -159,7 +163,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
     """
 
     autoreset_mode = AutoresetMode.SAME_STEP
-    metadata: ClassVar = METADATA | {"autoreset_mode": autoreset_mode}
+    metadata = METADATA | {"autoreset_mode": autoreset_mode}
 
     def __init__(
         self,
@@ -190,7 +194,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
             if np.shape(numbers) != (self.num_envs,) or None in numbers:
                 raise UserError(f"seed: not a number, nor one for each game: {quoted(seed)}")
             seeds = seeds_of(numbers)
-        return self._start(seeds), self._infos(np.zeros(self.num_envs, np.int64))
+        return self._start(seeds, self.np_random), self._infos(np.zeros(self.num_envs, np.int64))
 
     def step(self, actions: object) -> tuple[Many, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Order in every game, and play each on to its next decision; see VectorEnv.step.
@@ -199,7 +203,7 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
         """
         self._need_game(self._running)
         agents, form = self._agents, self._form
-        ready, illegal = form.take(form.read(actions, (self.num_envs,)), self._strict)
+        ready, illegal = form.take(actions, self._strict, (self.num_envs,))
         infos: dict = {}
         agents.play(ready, lambda rows: self._note_final(infos, rows, illegal))
         form.asked(ready)

@@ -2,7 +2,7 @@
 before each movement phase, a move of a unit of its own for a move of another power's."""
 
 from pathlib import Path
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 import gymnasium
 import numpy as np
@@ -17,14 +17,14 @@ from ..games.votes import bot_votes
 from ..players.asking import orders_of, reads_history
 from ..players.loading import load_player
 from ..press.deals import OfferResult, make_offers
-from ..press.negotiators.negotiation import Listener, honest_seats, talk_of
+from ..press.negotiators.negotiation import Listener, Negotiator, honest_seats, talk_of
 from ..press.press import Press
 from ..scoring.mixes import make_steady_mix
 from ..scoring.rewards import reward_input
 from ..textgame.game import Game
 from .agent_games import seeds_of
 from .forms import MaskedActions, with_vote, with_vote_open
-from .gymnasium_env import NeedsReset
+from .gymnasium_env import METADATA, NeedsReset
 from .offers import clauses_to_offer, offer_masks, offer_sizes
 from .settings import TalkOptions, TalkSettings, settings_of
 
@@ -41,7 +41,7 @@ class NegotiationEnv(gymnasium.Env):
     arguments: docs/other_libraries.md.
     """
 
-    metadata: ClassVar = {"render_modes": []}
+    metadata = METADATA | {"render_modes": []}
 
     def __init__(self, map: str | Path = "standard", **settings: Unpack[TalkOptions]):
         options, rules = settings_of(TalkSettings, map, settings, self)
@@ -137,7 +137,9 @@ class NegotiationEnv(gymnasium.Env):
             return False, False
         offers = make_offers([(0, self._power, other, clauses)])
         game, power = np.zeros(1, np.int64), np.array([other])
-        agreed = self._partner.answers(talk_of(self._press, decisions, game, power), offers)
+        agreed = np.zeros(1, bool)
+        if isinstance(self._partner, Negotiator):
+            agreed = self._partner.answers(talk_of(self._press, decisions, game, power), offers)
         confirmed = bool(self._press.settle(offers, agreed, decisions)[0] == OfferResult.CONFIRMED)
         if isinstance(self._partner, Listener):
             self._partner.hear(talk_of(self._press, decisions, game, power))

@@ -20,7 +20,7 @@ from ..rules.state import Salt, in_movement
 from ..rules.vocabulary import vocabulary
 from .agent_games import AgentBoards
 from .forms import FORMS, Form, Many, One, check_form, make_form, row_of
-from .settings import FormName
+from .settings import AgentSettings
 
 
 class ObservationPlayer:
@@ -68,13 +68,14 @@ class ObservationPlayer:
     ):
         """See the class for the arguments."""
         self.name = name
-        self._policy, self._form_name = policy, convert(FormName, form, "form")
+        self._policy = policy
+        self._form_name = convert(AgentSettings, {"form": form}, "this player").form
         check_form(form, draw_votes, flat)
         self._map = None if game_map is None else load_map(game_map)
         self._single, self._draw_votes, self._strict = single, draw_votes, strict
         self._seed = seed
         self._helper, self._flat = None, flat
-        if FORMS[form].agent_games.get("movement_only"):
+        if FORMS[form].movement_only:
             self._helper = make_bot("dumbbot-deepdip")
         self._boards: AgentBoards | None = None
         self._form: Form | None = None
@@ -131,7 +132,11 @@ class ObservationPlayer:
         one_by_one = form.action_space.shape == ()
         for done in range(slots.max() if one_by_one else 1):
             open_rows = rows[slots > done]
-            _, illegal = form.take(self._actions(form, open_rows), False)
+            try:
+                actions = self._actions(form, open_rows)
+                _, illegal = form.take(actions, False, open_rows.shape)
+            except UserError as error:
+                raise UserError(f"player {quoted(self.name, 60)}: {error}") from None
             if self._strict and illegal[open_rows].any():
                 row = open_rows[illegal[open_rows] > 0][0]
                 power = games.map.powers[decisions.power[row]]
@@ -145,18 +150,13 @@ class ObservationPlayer:
         spare = self._boards.games if self._boards else None
         if spare is None or spare.num_games < count or not spare.is_like(games):
             spare = games.spare(count)
-            self._boards = AgentBoards(spare, FORMS[self._form_name].agent_games["gap"])
+            self._boards = AgentBoards(spare, FORMS[self._form_name].gap)
             self._form = make_form(self._form_name, self._boards, self._draw_votes, self._flat)
         return self._boards, self._form
 
-    def _actions(self, form: Form, rows: np.ndarray) -> np.ndarray | list[str]:
-        """The policy's actions for `rows`, as `form.take` wants them."""
+    def _actions(self, form: Form, rows: np.ndarray) -> object:
         obs, masks = form.observe(rows), form.masks(rows)
-        try:
-            if not self._single:
-                return form.read(self._policy(obs, masks), (len(rows),))
-            of_rows = [None] * len(rows) if masks is None else masks
-            alone = [row_of(obs, i) for i in range(len(rows))]
-            return form.read(list(map(self._policy, alone, of_rows)), (len(rows),))
-        except UserError as error:
-            raise UserError(f"player {quoted(self.name, 60)}: {error}") from None
+        if not self._single:
+            return self._policy(obs, masks)
+        of_rows = [None] * len(rows) if masks is None else masks
+        return list(map(self._policy, [row_of(obs, i) for i in range(len(rows))], of_rows))

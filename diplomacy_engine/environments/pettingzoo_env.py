@@ -5,7 +5,7 @@
 
 from copy import deepcopy
 from pathlib import Path
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -55,7 +55,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             breaks a deal in a phase.
     """
 
-    metadata: ClassVar = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
+    metadata = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
     def __init__(self, map: str | Path = "small", **settings: Unpack[PowersOptions]):
         options, rules = settings_of(PowersSettings, map, settings, self)
@@ -67,7 +67,8 @@ class DiplomacyParallelEnv(ParallelEnv):
         self.possible_agents = list(games.map.powers)
         self.agents: list[str] = []
         powers, provinces = games.num_powers, len(games.board.terrain)
-        observed, action = forms.observation_space(games), forms.province_space(games)
+        observed = forms.observation_space(games)
+        action: spaces.Space = forms.province_space(games)
         self._press: Press | None = None  # of the game that `reset` begins
         self._talk: list[str] = []  # steps of talk before the phase is played, STEPS of its press
         self._offers = make_offers([])  # to be answered
@@ -77,7 +78,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             observed["bound"] = spaces.MultiBinary(provinces)
             if not rules.binding:
                 observed["breaches"] = spaces.Box(-1, 10_000, [powers], np.int32)
-            parts = {"orders": action}
+            parts: dict[str, spaces.Space] = {"orders": action}
             if rules.press == "offers":
                 observed["offers"] = spaces.MultiDiscrete(
                     np.array([[2, *[provinces] * 4]] * powers)
@@ -85,9 +86,9 @@ class DiplomacyParallelEnv(ParallelEnv):
                 parts["offer"] = forms.MaskedActions(offer_sizes(games))
             reply = "wish" if rules.press == "mutual" else "answer"
             parts[reply] = forms.MaskedActions([2] * powers)
-            action = spaces.Dict(parts)
+            action = together = spaces.Dict(parts)
             if rules.draw_votes:
-                action["vote"] = spaces.Discrete(2)
+                together["vote"] = spaces.Discrete(2)
         elif rules.draw_votes:
             action = forms.with_vote(action)
         self._scale = forms.flat_scale(observed)
@@ -148,10 +149,10 @@ class DiplomacyParallelEnv(ParallelEnv):
         place = games.map.power_index
         for name in self.agents:
             action, power = actions[name], place[name]
-            if self._press is not None:
+            if isinstance(action, dict):
                 votes[0, power], action = action.get("vote", 0), action["orders"]
             elif rules.draw_votes:
-                *action, votes[0, power] = action
+                votes[0, power], action = action[-1], action[:-1]
             numbers[power] = action
         if self._talk:
             self._say(self._talk.pop(0), actions)
@@ -284,21 +285,22 @@ class DiplomacyParallelEnv(ParallelEnv):
         if step:
             decisions = decisions.take(np.zeros(0, np.int64))
         games.call(mask_decisions, games.board, games.table, decisions, self._mask)
-        alive, infos = games.outcomes().alive[0], {}
+        alive = games.outcomes().alive[0]
+        infos: dict[str, dict] = {}
         for name in agents:
             p = games.map.power_index[name]
-            mask: Observed = self._mask[p].copy()
+            orders = self._mask[p].copy()
             vote = np.array([1, alive[p]], np.int8)
             infos[name] = {"illegal_orders": int(illegal[p])}
             if games.map.teams.text:
                 infos[name]["eliminated"] = not alive[p]
             if self._press is not None:
-                mask = {"orders": mask} | self._talk_masks(p, step, every, alive)
+                mask: Observed = {"orders": orders} | self._talk_masks(p, step, every, alive)
                 if self._games.rules.draw_votes:
-                    mask["vote"] = vote
+                    mask |= {"vote": vote}
                 infos[name] |= {s: s == step for s in STEPS[self._games.rules.press]}
-            elif self._games.rules.draw_votes:
-                mask = np.concatenate([mask, vote])
+            else:
+                mask = np.append(orders, vote) if self._games.rules.draw_votes else orders
             if not self._games.rules.binding:
                 infos[name]["broken"] = broken[p]
             infos[name]["action_mask"] = mask

@@ -80,7 +80,8 @@ def settings_of(
     others = {name: value for name, value in arguments.items() if name not in rule_names}
     settings = convert(cls, others | own, "this environment")
     refuse_without_effect(settings, changed(settings))
-    options = {name: arguments[name] for name in rule_names if arguments.get(name) is not None}
+    chosen = {name: arguments.get(name) for name in rule_names}
+    options: dict = {name: value for name, value in chosen.items() if value is not None}
     base = GameRules.of(game)
     rules = replace(GameRules.of(replace(base, **cls.FIXED), **options), **cls.FIXED)
     for name in changed(base).intersection(OPTIONS).difference(rule_names):
@@ -123,8 +124,8 @@ class AgentSettings(EnvSettings):
     form: FormName = "provinces"
     num_envs: Positive = 1
     threads: Positive | None = None
-    opponents: object = "random"
-    power: object = None
+    opponents: object = "random"  # these as in OPTIONS
+    power: str | None = None
     script: object = None
 
 

@@ -49,7 +49,7 @@ class Decisions(NamedTuple):
         return array_shapes(self)
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]  # of a tuple nobody wants it
         """D, the number of decisions."""
         return len(self.game)
 

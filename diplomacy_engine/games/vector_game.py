@@ -542,7 +542,7 @@ class VectorGame:
     def agreed(self) -> np.ndarray:
         """Return (E,) bool, whether every power alive has voted for a draw in this phase."""
         alive = self.outcomes().alive
-        return alive.any(1) & (self.state.votes | ~alive).all(1)
+        return np.logical_and.reduce(self.state.votes | ~alive, 1) & alive.any(1)
 
     def centers(self) -> np.ndarray:
         """Return the center counts, (E, P) int16."""

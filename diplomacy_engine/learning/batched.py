@@ -31,7 +31,9 @@ def act(
     if kind in _alone:
         return None
     try:
-        tables, sampled_by = _tables(agents, boards, orders, firsts, edges, noise, temperature)
+        tables, (noise, temperature) = _tables(
+            agents, boards, orders, firsts, edges, noise, temperature
+        )
     except torch.OutOfMemoryError:
         raise
     except FAILURES as error:
@@ -41,7 +43,7 @@ def act(
         return None
     shifts = _shifts(_edges_by_role(orders, edges * agents[0].inputs.num_provinces))
     networks = plain_ops.Networks(np.repeat(np.arange(len(agents)), np.diff(firsts)), shifts)
-    return plain_ops.sample_orders(orders, tables, *sampled_by, networks=networks)[0]
+    return plain_ops.sample_orders(orders, tables, noise, temperature, networks=networks)[0]
 
 
 class _Tables(nn.Module):
@@ -54,7 +56,8 @@ class _Tables(nn.Module):
     def forward(
         self, orders: SharedOrders, sampled_by: tuple, named: list, *of_boards: torch.Tensor
     ) -> list[torch.Tensor]:
-        boards = Boards(*of_boards, views=None, num_powers=self.agent.inputs.num_powers)
+        features, globals_, owner, viewer = of_boards
+        boards = Boards(features, globals_, owner, viewer, None, self.agent.inputs.num_powers)
         orders.named = named
         action = self.agent.get_action(self.agent.encode(boards), orders, *sampled_by)
         if action.chosen is not orders.chosen:

@@ -1,7 +1,7 @@
 """Boards and legal orders as a network takes them: arrays of the games become tensors."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -158,6 +158,11 @@ class HasContext(Protocol):
 
     @property
     def context(self) -> torch.Tensor: ...
+
+    @property
+    def earlier(self) -> nn.Module | None: ...
+
+    def tensors(self) -> Iterable[torch.Tensor]: ...
 
 
 class SharedOrders:

@@ -59,7 +59,7 @@ def check_run(run: Run, ranks: Ranks) -> None:
             )
 
 
-def read_newest(folder: RunFolder) -> dict:
+def read_newest(folder: RunFolder) -> checkpoints.Checkpoint:
     """Return the newest checkpoint of a run.
 
     Raises:
@@ -137,10 +137,10 @@ def unpack(
     saved: Mapping, rank: int, anew: Mapping[str, object], device: str
 ) -> tuple[dict[str, object], list]:
     """Return the attributes of a run of one process, and its generators."""
-    shared, own = (part.numpy().tobytes() for part in (saved["run"], saved["ranks"][rank]))
-    shared = loads(shared, anew, saved["device"], device)
+    states = (part.numpy().tobytes() for part in (saved["run"], saved["ranks"][rank]))
+    shared = loads(next(states), anew, saved["device"], device)
     parts = dict(enumerate(dumps(shared, anew)[1]))
-    own, generators = loads(own, ChainMap(parts, anew), saved["device"], device)
+    own, generators = loads(next(states), {**anew, **parts}, saved["device"], device)
     return shared | own, generators
 
 
@@ -153,7 +153,7 @@ def _made_anew(run: Run) -> dict[str, object]:
     """Return what the script, __init__ of a run, Python or PyTorch makes anew, by key."""
     anew = {f".{name}": part for name, part in vars(sys.modules[type(run).__module__]).items()}
     anew |= {name: attrgetter(name)(run) for name in run.REBUILT} | {"run": run}
-    anew |= {"random": random.getstate.__self__, "numpy": np.random.get_state.__self__}
+    anew |= {"random": random._inst, "numpy": np.random.mtrand._rand}
     anew |= {"torch": torch.default_generator}
     for name, module in run.agent.named_modules():
         if is_parametrized(module):
@@ -186,8 +186,8 @@ def restore(run: Run, saved: Mapping, ranks: Ranks) -> None:
     for name in _attributes(run).keys() - attributes.keys():
         raise UserError(f"the script makes run.{name}, which the checkpoint does not have")
     for name in vars(run).keys() - {*run.REBUILT}:
-        del vars(run)[name]
-    vars(run).update(attributes)
+        delattr(run, name)
+    run.__dict__.update(attributes)
     probes.set_generators(generators, run.setup.device)
     # No hook takes the number of one that is kept.
     RemovableHandle.next_id = max(RemovableHandle.next_id, saved["next_hook"])

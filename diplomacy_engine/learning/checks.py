@@ -45,7 +45,7 @@ def check_args(args: RunSettings, game_map: Map, ranks: int = 1, talks: bool = F
                 raise UserError(f"--{flag.replace('_', '-')}: {error}{spaces}") from None
     pool = [name for name in args.pool_bots if _talks(name)]
     voices = [name for name in args.eval_bots if _talks(name)]
-    unbound = [name for name in voices if parse_player(name).kind in UNBOUND]
+    unbound = [name for name in voices if getattr(parse_player(name), "kind", "") in UNBOUND]
     inferring = [name for name in args.pool_bots if "infer:" in name]
     most = args.num_envs * most_seats(args) * args.num_steps  # decisions of an update
     problems = {

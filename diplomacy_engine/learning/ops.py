@@ -123,7 +123,8 @@ def sample_orders(
         return plain_ops.sample_orders(orders, tables, noise, temperature)
     arrays = [_array(tensor) for tensor in tables.tensors()]
     score_tables = order_logits.ScoreTables(*arrays[:4])
-    earlier = tuple(arrays[4:]) or (np.empty((0, 0), np.float32), np.empty(0, np.float32))
+    none = np.empty((0, 0), np.float32), np.empty(0, np.float32)
+    earlier = (arrays[4], arrays[5]) if arrays[4:] else none
     if temperature is None:
         temperature = np.ones(len(score_tables.base), np.float32)
     chosen, *tensors = order_logits.sample_orders(
@@ -258,7 +259,9 @@ class _Products(torch.autograd.Function):
         return torch.from_numpy(d_x), torch.from_numpy(d_weights), d_bias, *[None] * len(named)
 
 
-def _by_role(x: torch.Tensor, weight: torch.Tensor, named: Sequence[torch.Tensor]) -> tuple:
+def _by_role(
+    x: torch.Tensor, weight: torch.Tensor, named: Sequence[torch.Tensor]
+) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     codes = _array(x).reshape(-1, x.shape[-1])
     rows = [part.numpy() for part in named] or [np.arange(len(codes))]
     return codes, rows, _array(weight).reshape(len(rows), -1, weight.shape[1])
@@ -355,10 +358,10 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     def backward(ctx, d_logprob: torch.Tensor, d_share: torch.Tensor):
         _, _, _, _, *layer = _saved(ctx, d_logprob, d_share)
-        arrays, decision, hidden, orders, most = ctx.arrays
+        (decisions, lookup, scored, picked, scores), decision, hidden, orders, most = ctx.arrays
         d_slots = _array(d_logprob)[decision], (_array(d_share) / most)[decision]
         d_provinces, d_kinds, d_bases, d_weight = order_logits.score_gradients(
-            *arrays, d_logprob=d_slots[0], d_entropy=d_slots[1]
+            decisions, lookup, scored, picked, scores, *d_slots
         )
         d_layer = []
         if layer:

@@ -97,7 +97,7 @@ def dumps(value: object, anew: Mapping) -> tuple[bytes, list]:
     return content.getvalue(), visited
 
 
-def loads(content: bytes, anew: Mapping, before: str, device: str) -> object:
+def loads(content: bytes, anew: Mapping, before: str, device: str) -> Any:
     """Return the value of bytes; tensors of a device of the kind `before` come to `device`."""
 
     class Unpickler(pickle.Unpickler):

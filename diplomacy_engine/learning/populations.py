@@ -51,8 +51,8 @@ class PolicyGroup:
         self, games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray
     ) -> np.ndarray:
         """Return order numbers (S,) int32; `players[who[d]]`, of this group, decides d."""
-        own = (getattr(player, "group", None) is self for player in players)
-        mine = np.array([p.number if is_own else -1 for p, is_own in zip(players, own)])[who]
+        own = (p if isinstance(p, PolicyPlayer) and p.group is self else None for p in players)
+        mine = np.array([-1 if player is None else player.number for player in own])[who]
         order = np.argsort(mine, kind="stable")
         mine = mine[order]
         full = decisions.take(order)

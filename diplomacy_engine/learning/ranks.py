@@ -122,7 +122,7 @@ class Pipes:
     def add(self, tensor: torch.Tensor) -> None:
         own = tensor.cpu().numpy()
         if not self.first:
-            self.pipes[0].send_bytes(own)
+            self.pipes[0].send_bytes(own.data)
             _receive_into(self.pipes[0], own)
         else:
             self._add_others(own)
@@ -254,19 +254,16 @@ class Ranks:
     def union(self, numbers: np.ndarray) -> set[int]:
         return set().union(*self.gather(np.unique(numbers).tolist()))
 
-    def sum(self, sums: Mapping[str, float | np.ndarray]) -> Sums:
-        """Return the sums of some numbers and arrays, the same ones everywhere, over all ranks."""
+    def sum(self, sums: Sums) -> dict[str, np.ndarray]:
+        """Return the sums of some numbers and arrays, the same ones everywhere, over all ranks, as
+        float64 arrays."""
+        parts = {name: np.asarray(value, np.float64) for name, value in sums.items()}
         if self._link is None:
-            return dict(sums)
-        parts = [np.atleast_1d(np.asarray(value, np.float64)) for value in sums.values()]
-        flat = torch.from_numpy(np.concatenate([part.ravel() for part in parts]))
+            return parts
+        flat = torch.from_numpy(np.concatenate([part.ravel() for part in parts.values()]))
         self._together(self._link.add, flat)
-        ends = np.cumsum([part.size for part in parts])[:-1]
-        totals = zip(sums, np.split(flat.numpy(), ends), parts, sums.values())
-        return {
-            name: total.reshape(part.shape) if isinstance(value, np.ndarray) else float(total[0])
-            for name, total, part, value in totals
-        }
+        totals = np.split(flat.numpy(), np.cumsum([part.size for part in parts.values()])[:-1])
+        return {n: total.reshape(parts[n].shape) for n, total in zip(parts, totals)}
 
     def minibatches(
         self, advantages: np.ndarray, epochs: Sequence[Sequence[np.ndarray]]
@@ -275,9 +272,7 @@ class Ranks:
         the share that they are of all ranks', and mean and deviation (or 1) of all."""
         wide = advantages.astype(np.float64)
         own = [[(len(r), wide[r].sum(), (wide[r] ** 2).sum()) for r in parts] for parts in epochs]
-        count, total, squares = np.moveaxis(
-            np.asarray(self.sum({"own": np.array(own)})["own"]), 2, 0
-        )
+        count, total, squares = np.moveaxis(self.sum({"own": np.array(own)})["own"], 2, 0)
         mean = total / np.maximum(count, 1)
         variance = (squares - count * mean**2) / np.maximum(count - 1, 1)
         deviation = np.where(count > 1, np.sqrt(np.maximum(variance, 0)), 1)
@@ -415,7 +410,12 @@ def _watch(weight: torch.nn.Parameter, last: SimpleNamespace) -> Callable[[torch
 
 
 def _work(
-    run: Callable[..., int], arguments: tuple, pipe: Connection, rank: int, count: int, stop: object
+    run: Callable[..., int],
+    arguments: tuple,
+    pipe: Connection,
+    rank: int,
+    count: int,
+    stop: ctypes.c_bool,
 ):
     """Be rank `rank` of `count`, which talks to the first over `pipe` and shares `stop`."""
     end_with_parent()

@@ -228,7 +228,7 @@ class RunLog:
         shown = {"win_pool_share": played.get("win"), "draw_share": played.get("draw")}
         shown |= {"entropy": groups["losses"]["entropy"], "pool": groups["pool"]["size"]}
         present = {name: value for name, value in shown.items() if value is not None}
-        self.progress.update(global_step, **present)
+        self.progress.update(global_step, None, **present)
 
     def close(self) -> None:
         with suppress(OSError):  # of a full disk, which has been reported
@@ -296,7 +296,7 @@ class NoLog(RunLog):
     """In place of a RunLog, on a rank that leaves logging to the first."""
 
     wandb_id, seconds = None, 0.0
-    folder = SimpleNamespace(path="")
+    folder = SimpleNamespace(path="")  # type: ignore[assignment]  # no file is written
 
     def __init__(self, *_: object):
         self.clock, self.writer, self.wandb = Clock(), self._Nothing(), None
@@ -305,7 +305,8 @@ class NoLog(RunLog):
         def __getattr__(self, _: str) -> Callable[..., None]:
             return lambda *_, **__: None
 
-    evaluations = flush = update = message = close = intact = scalars = lambda *_: ""
+    evaluations = flush = update = message = lambda *_: ""  # type: ignore[assignment]  # no log
+    close = intact = scalars = lambda *_: ""  # type: ignore[assignment]  # the same
 
 
 def near(path: Path) -> Path:

@@ -64,5 +64,5 @@ class StopSignals:
                 except OSError:  # its terminal has hung up
                     forget(file)
         elif number == signal.SIGINT and not self._in_grace():
-            signal.signal(number, self._before[number])  # if the loop is over
+            signal.signal(number, self._before[signal.SIGINT])  # if the loop is over
             raise KeyboardInterrupt

@@ -55,7 +55,7 @@ class Setup:
     game_map: Map  # with their teams
     device: torch.device  # where this rank's network computes
     weights: dict | None = None  # those of --start-from
-    saved: dict | None = None  # the checkpoint that is gone on with
+    saved: checkpoints.Checkpoint | None = None  # the checkpoint that is gone on with
     folder: RunFolder | None = None  # where that lies
 
     def policy(self, run: Run) -> dict:
@@ -445,7 +445,7 @@ def _open_log(setup: Setup) -> RunLog:
 def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 0.0) -> RunLog:
     announce_compilation()
     args, learner = setup.args, setup.learner
-    wandb_id = setup.saved and setup.saved["wandb_id"]
+    wandb_id = setup.saved["wandb_id"] if setup.saved else None
     wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None
     options = {k: v for k in OPTIONS if (v := getattr(args, k, None)) is not None}
     if learner.talks:

@@ -98,7 +98,7 @@ class Results:
             "duels_ahead": ahead,
         }
 
-    def count(self, total: Sums, copies: Sequence[int]) -> None:
+    def count(self, total: Mapping[str, np.ndarray], copies: Sequence[int]) -> None:
         row = self.duels.setdefault(copies[-1], {})
         duels = np.stack([total["duels"], total["duels_ahead"]], 1)
         for number, new in zip(copies, duels.tolist()):
@@ -107,7 +107,7 @@ class Results:
         for name in self.counters.keys() & total.keys():
             self.counters[name] += int(total[name])
         for name in self.sums:
-            self.sums[name] += total[name]
+            self.sums[name] += float(total[name])
         games = total["side_games"]
         share = total["side_wins"] / np.maximum(games, 1)
         self.win_share += (1 - MEMORY**games) * (share - self.win_share)

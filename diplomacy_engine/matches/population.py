@@ -141,12 +141,13 @@ def rank_player(
     player: Player,
     members: Sequence[Player],
     num_games: int,
+    progress: Callable[[float], None] | None = None,
     **settings: Unpack[MatchOptions],
 ) -> PopulationRank:
     """Play a player against all members; `settings` of MatchSettings and
     GameRules replace the population's.
-    `progress` among them is told how many games have been played."""
-    return _ranked(population, player, members, num_games, **settings)[0]
+    `progress` is told how many games have been played."""
+    return _ranked(population, player, members, num_games, progress, **settings)[0]
 
 
 def add_member(
@@ -155,11 +156,12 @@ def add_member(
     player: Player,
     members: Sequence[Player],
     num_games: int,
+    progress: Callable[[float], None] | None = None,
     **settings: Unpack[MatchOptions],
 ) -> tuple[Population, PopulationRank]:
     """Return a population with one more, the last, rated as `rank_player` does; other ratings
     stay."""
-    stands, seats, ranks = _ranked(population, player, members, num_games, **settings)
+    stands, seats, ranks = _ranked(population, player, members, num_games, progress, **settings)
     rated = _rated(member, stands.value, (stands.high - stands.value) / Z)
     tables = [np.pad(table, (0, 1)) for table in (population.met, population.above)]
     met, above = _met_and_above(seats, ranks, len(members) + 1)

@@ -156,7 +156,7 @@ def check_reward(
         weights = {0.0: weights[0.0]}
     checks = []
     for trained, own in weights.items():
-        paid = sum(weight * pairs.rewards[name] for name, weight in own.items())
+        paid = np.sum([weight * pairs.rewards[name] for name, weight in own.items()], axis=0)
         for among, (powers, member) in nodes_of(game_map).items():
             rows = np.flatnonzero(np.isin(pairs.power, powers))
             belongs = member[:, None] == np.arange(member.max() + 1)

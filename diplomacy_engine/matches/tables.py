@@ -48,13 +48,17 @@ class GameRecorder:
         self._steps.append((running, state.year[rows], state.phase[rows], owner, orders[rows]))
 
     def replay(
-        self, games: VectorGame, think: Callable[[int, Game], dict] | None = None
+        self,
+        games: VectorGame,
+        think: Callable[[int, Game], dict] | None = None,
+        number: Sequence[int] | np.ndarray = (),
     ) -> list[Game]:
-        """Return the recorded games; `think` (row, Game) gives the `thoughts` kept with a phase."""
+        """Return the recorded games; `think` (`number` of a row, Game) gives the `thoughts` kept
+        with a phase."""
         replayed = [game.copy() for game in self._begun]
         texts = games.vocabulary.texts
         for step, (running, year, phase, owner, orders) in enumerate(self._steps):
-            for row in np.flatnonzero(running):
+            for row in np.flatnonzero(running).tolist():
                 game = replayed[row]
                 recorded = phase_name(year[row], phase[row])
                 assert game.phase == recorded, f"the replay is in {game.phase}, not {recorded}"
@@ -63,12 +67,12 @@ class GameRecorder:
                     mine = np.flatnonzero((owner[row] == power) & (orders[row] != NONE))
                     order_texts = [texts[number] for number in orders[row, mine]]
                     game.submit(name, order_texts, strict=False)
-                thoughts = think(int(row), game) if think else {}
+                thoughts = think(int(number[row]), game) if think else {}
                 game.adjudicate()
                 if thoughts:
                     game.history[-1]["thoughts"] = thoughts
         for row in np.flatnonzero(games.state.end[self.rows] == AGREED):
-            game, alive = replayed[row], games.outcomes([self.rows[row]]).alive[0]
+            game, alive = replayed[row], games.outcomes(self.rows[row : row + 1]).alive[0]
             game.change_rules(draw_votes=True)
             for power, lives in zip(game.powers, alive):
                 if lives:
@@ -80,7 +84,7 @@ class GameRecorder:
     def _say(game: Game, row: int, talk: list[tuple[Offers, np.ndarray, Words]]) -> None:
         for offers, results, words in talk:
             mine = np.flatnonzero(offers.game == row)
-            own = tuple([texts[o] for o in mine] for texts in words)
+            own = [[texts[o] for o in mine.tolist()] for texts in words]
             messages = list(messages_of(game.vector_game, offers.take(mine), results[mine], own))
             for sender, recipient, text in messages:
                 game.send(game.powers[sender], game.powers[recipient], text)
@@ -172,7 +176,7 @@ def play_tables(
     counted: int | None = None,
     progress: Callable[[float], None] | None = None,
     keep_finished: bool = False,
-    kind: type[Report] = MatchReport,
+    kind: type[Report] = MatchReport,  # type: ignore[assignment]  # mypy 3737: a default of a type
 ) -> Report:
     """Play games, and return a report of this `kind`.
 
@@ -208,9 +212,8 @@ def play_tables(
             counter.results.end(games, ended, outcomes, mine[ended] == counted)
         if talk is not None:
             talk.add(press, mine)
-        ask = think and (lambda row, game, number=number: think(int(number[row]), game))
         sampled = {}
-        for row, game in enumerate(recorder.replay(games, ask)):
+        for row, game in enumerate(recorder.replay(games, think, number)):
             if row in ended:
                 game.id = f"{settings.seed}-{number[row]}"
                 player_names = {power: names[n] for power, n in zip(game.powers, mine[row])}

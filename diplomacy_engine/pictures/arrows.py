@@ -31,7 +31,7 @@ class _Drawn(NamedTuple):
 
 def order_marks(
     drawing: Drawing, scene: Scene, places: Mapping[str, Sequence[float]]
-) -> tuple[str, str, list[tuple[str, str, Sequence[float]]]]:
+) -> tuple[str, str, list[tuple[str, str, tuple[float, float]]]]:
     """Return SVG text that belongs below the units, what belongs above them, and what is built.
 
     `places` are (x, y) of units, with a `*` before the text of dislodged ones.

@@ -53,7 +53,7 @@ def _lines_svg(
     drawing: Drawing,
     names: Sequence[str],
     rows: Mapping[str, Sequence[float]],
-    ticks: Mapping[float, str],
+    ticks: Mapping[int, str] | Mapping[float, str],
     most: float,
     what: str,
     theme: str = "auto",

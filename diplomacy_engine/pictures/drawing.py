@@ -1,6 +1,6 @@
 """What all pictures of a map share, made once a map: `drawing_of` returns a Drawing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Scene(NamedTuple):
 
     phase: str
     units: Mapping[str, Sequence[str]]
-    dislodged: Mapping[str, Sequence[str]]
+    dislodged: Mapping[str, Collection[str]]
     centers: Mapping[str, Sequence[str]]
     passed: Mapping[str, str]  # province -> the power that stood there last
     orders: Mapping[str, Sequence[GivenOrder]] = _NOTHING  # by power

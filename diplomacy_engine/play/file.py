@@ -27,7 +27,8 @@ HOST: Final = "host"
 GUEST: Final = "guest"
 PLAYER: Final = "player"
 WATCH = "watch"
-FORMAT = 2
+Format = Literal[1, 2]
+FORMAT: Format = 2
 
 
 class Seat(NamedTuple):
@@ -42,7 +43,7 @@ _Natural = Annotated[int, Meta(ge=0)]
 class PlayRecord(Struct, kw_only=True):
     """The key `play` of a file: how a session was set up, and how far it is."""
 
-    format: Literal[1, FORMAT] = FORMAT
+    format: Format = FORMAT
     step: _Natural = 0
     seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
     answered: dict[str, tuple[int, list[str]]] = {}  # power -> step and orders that it last gave

@@ -18,6 +18,7 @@ from ..players.advice import ordering
 from ..players.asking import ask_players
 from ..players.bots import make_bot
 from ..players.policy.files import policies_of
+from ..players.policy.player import PolicyPlayer
 from ..players.protocols import Player
 from ..players.search.judge import BETTER, GIVEN, SURE, JudgeSettings, Verdicts, held, make_judges
 from ..replays.replay import Replay
@@ -73,7 +74,7 @@ def outlook(
     for power in game.powers:
         trial.withdraw(power)
     for power, texts in orders.items():
-        trial.submit(power, texts)
+        trial.submit(power, list(texts))
     fixed = trial.order_numbers()
     while (games.state.end == RUNNING).any():
         if not wanted():
@@ -95,7 +96,8 @@ def outlook(
 def _own_draws(player: Player) -> Player:
     """Return a player without its search, that is asked alone."""
     player = copy.copy(getattr(getattr(player, "own", None), "policy", player))
-    player.group = None
+    if isinstance(player, PolicyPlayer):
+        player.group = None
     return player
 
 
@@ -309,10 +311,8 @@ class Reviews:
                 text = f"{words} at once in {one:.0%}, with the better orders in {other:.0%}"
                 chances.append((1 + abs(one - other), text))
         if phase_kind(self._history[number]["name"]) == "movement":
-            for v, (one, other) in self._largest(
-                *((games.state.last_result & DISLODGED > 0).mean(0) for games in (after, worse)),
-                where=places,
-            ):
+            low, high = (g.state.last_result & DISLODGED > 0 for g in (after, worse))
+            for v, (one, other) in self._largest(low.mean(0), high.mean(0), places):
                 unit = self._games.state
                 text = self.map.unit_text(unit.unit_kind[number, v], unit.unit_location[number, v])
                 name = order_words(self.map, f"{text} H")[0]
@@ -360,7 +360,7 @@ class Reviews:
         (had,) = held(now, np.array([power]))
         parts = []
         for words, centers in (("taken", better & ~mine & ~had), ("kept", better & ~mine & had)):
-            names = [self._name(c) for c in np.flatnonzero(centers)]
+            names = [self._name(c) for c in np.flatnonzero(centers).tolist()]
             parts += [f"{words} {listed(names)}"] if names else []
         return f"In this game, they would have {' and '.join(parts)}." if parts else ""
 
@@ -446,7 +446,7 @@ class ReviewJob:
 def begin_review(
     game: Game,
     judges: Sequence[Sequence[str]],
-    load: Callable[[str], object],
+    load: Callable[[str], Player],
     powers: Sequence[str],
 ) -> ReviewJob:
     """Begin to review powers' decisions (none: all) by the first of `judges` that can be some, else

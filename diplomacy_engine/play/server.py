@@ -102,7 +102,7 @@ class PlayServer(socketserver.ThreadingTCPServer):
         try:
             address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             self.address_family = address[0]
-            super().__init__(address[4][:2], _Handler)
+            super().__init__((str(address[4][0]), port), _Handler)
         except (OSError, UnicodeError) as error:  # UnicodeError: a name that cannot be one
             why = getattr(error, "strerror", None) or error
             raise UserError(
@@ -149,7 +149,7 @@ class PlayServer(socketserver.ThreadingTCPServer):
 
     @property
     def is_loopback(self) -> bool:
-        return ipaddress.ip_address(self.server_address[0].split("%")[0]).is_loopback
+        return ipaddress.ip_address(str(self.server_address[0]).split("%")[0]).is_loopback
 
     def process_request(self, request, client_address) -> None:
         if self._room.acquire(blocking=False):
@@ -190,7 +190,7 @@ def _read(session: PlaySession, viewer: Viewer, text: str, orders: list[str]) ->
     return {"orders": orders, "wrong": wrong, "notes": notes}
 
 
-def _game(session: PlaySession, viewer: Viewer, query: Struct) -> dict:
+def _game(session: PlaySession, viewer: Viewer, query: "_Query") -> dict:
     if query.since == session.revision:
         return {"revision": session.revision, "unchanged": True}
     return view.game_view(session, viewer, query.phase)
@@ -198,9 +198,14 @@ def _game(session: PlaySession, viewer: Viewer, query: Struct) -> dict:
 
 _Number = Annotated[int, Meta(ge=0, lt=10**9)]
 _Text = Annotated[str, Meta(max_length=MAX_ORDER)]
-_Query = defstruct(
-    "_Query", [("phase", _Text | None, None), ("since", _Number, None), ("moving", _Number, None)]
-)
+
+
+class _Query(Struct):
+    phase: _Text | None = None
+    since: _Number | None = None
+    moving: _Number | None = None
+
+
 _Orders = Annotated[list[_Text], Meta(max_length=MAX_ORDERS)]
 _Compared = Annotated[list[_Orders], Meta(max_length=2)]
 _Terms = Annotated[list[_Text], Meta(max_length=MAX_TERMS)]
@@ -419,7 +424,7 @@ def _address(text: str) -> SplitResult:
         raise Refusal(400, "the request has an invalid address") from None
 
 
-def _query(query: str) -> Struct:
+def _query(query: str) -> _Query:
     try:
         pairs = parse_qs(query, keep_blank_values=True, max_num_fields=10)
     except ValueError:

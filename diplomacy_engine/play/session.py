@@ -10,7 +10,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace as changed
 from itertools import count, cycle, islice
 from pathlib import Path
@@ -27,7 +27,7 @@ from ..players.advice import Advice, advice, ordering, orders_by_player
 from ..players.names import short_name, short_names
 from ..players.policy.player import PolicyPlayer
 from ..players.protocols import ExplainingPlayer, Player
-from ..rules.game_rules import GameRules
+from ..rules.game_rules import GameRules, Protocol
 from ..rules.map import Map, load_map
 from ..rules.state import seed_from
 from ..textgame.game import Game
@@ -98,7 +98,8 @@ class PlaySession:
         self.file = self._first = Path(file)
         self._draw = draw
         self.opened: list[PlaySession] = []
-        self._rank, self._standing = rank, None
+        self._rank = rank
+        self._standing: str | None = None
         self.maps = list(choices.maps)
         self._load, self._choices = load, choices
         self._offered, self._mixed = choices.offered, choices.mixed
@@ -251,7 +252,7 @@ class PlaySession:
         viewer: Viewer,
         last_year: int | None,
         draws_after: int | None,
-        press: str | None,
+        press: Protocol | None,
         binding: bool,
         hints: bool,
         seed: int | None,
@@ -398,8 +399,9 @@ class PlaySession:
                 _check_one_of(power, self.game.powers, "powers of this map")
                 option = choice.get(power)
                 _check_one_of(option, ("me", "guest", *self.choices), f"choices for {power}")
-                seats[power] = Seat({"me": HOST, "guest": GUEST}.get(option, PLAYER))
-                if seats[power].kind == PLAYER:
+                kind = HOST if option == "me" else GUEST if option == "guest" else PLAYER
+                seats[power] = Seat(kind)
+                if kind == PLAYER:
                     named[power] = self.choices[option]
             if not begin:
                 self._chosen = dict(choice)
@@ -547,9 +549,10 @@ class PlaySession:
         with self.lock:
             power = self._seat(viewer)
             hint, people = advice(self.game, self._adviser(), power), f"{self.game.map.name}-human"
-            if people not in self.pool:
+            person = ordering(self._player(people)) if people in self.pool else None
+            if not isinstance(person, ExplainingPlayer):
                 return hint
-            usual = advice(self.game, ordering(self._player(people)), power)
+            usual = advice(self.game, person, power)
             return hint._replace(usual=dict(pair for _, ranked in usual.slots for pair in ranked))
 
     def _adviser(self) -> ExplainingPlayer:
@@ -569,7 +572,8 @@ class PlaySession:
             if step != self.now.step:
                 return None
             power, adviser, now = self._seat(viewer), self._adviser(), self.now
-            game, players = now.game.copy(), dict.fromkeys(now.game.powers, adviser)
+            game = now.game.copy()
+            players: dict[str, Player] = dict.fromkeys(now.game.powers, adviser)
             submitted = game.orders if now.is_sandbox else {}
             for name, player in self._speakers(now).items():
                 if isinstance(ordering(player), PolicyPlayer) or player.name in QUICK_BOTS:
@@ -639,8 +643,8 @@ class PlaySession:
 
     def parent_token(self) -> str:
         """Return the host's link to the game that this one was begun from; empty: there is none."""
-        parent = self.record.parent and self.file.with_name(self.record.parent)
-        game = games_in(self.file.parent).get(parent)
+        parent = self.record.parent
+        game = games_in(self.file.parent).get(self.file.with_name(parent)) if parent else None
         return game.play.tokens.get(HOST, "") if game else ""
 
     def games(self, viewer: Viewer) -> list[dict]:
@@ -831,7 +835,7 @@ def _new_tokens(game: Game) -> dict[str, str]:
     return {name: secrets.token_urlsafe(18) for name in (HOST, WATCH, *game.powers)}
 
 
-def _check_one_of(name: object, choices: Sequence[str] | Mapping, what: str) -> None:
+def _check_one_of(name: object, choices: Container, what: str) -> None:
     if name not in choices:
         raise PlayError(f"{quoted(name, 40)} is not one of the {what}")
 

@@ -272,10 +272,9 @@ def agrees(game: Game, receiver: str, number: int, player: Player, seed: int) ->
     """Tell whether a player agrees to an offer it got, whether or not it can be confirmed; to none
     for a later phase, which it cannot value."""
     offers = _offer(game, receiver, number)
-    answers = isinstance(player, Negotiator) and game.units[receiver]
-    if not answers or game.rules.press != "offers":
+    if not isinstance(player, Negotiator) or game.rules.press != "offers":
         return False
-    if game.said()[number - 1].phase:
+    if not game.units[receiver] or game.said()[number - 1].phase:
         return False
     return bool(player.answers(asked(game, receiver, player, seed), offers)[0])
 

@@ -10,7 +10,7 @@ from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..rules.notation import unit_of
-from .protocols import Player
+from .protocols import Player, PlayerGroup
 
 
 class Slot(NamedTuple):
@@ -65,20 +65,20 @@ def ask_players(
     Each player is asked once for all its decisions; those of a `group` together.
     """
     orders = games.new_orders()
-    groups: dict[int, list[int]] = {}  # of players that are asked together
+    groups: dict[int, tuple[PlayerGroup, list[int]]] = {}
     for number, player in enumerate(players):
         group = getattr(player, "group", None)
         if group is not None:
-            groups.setdefault(id(group), []).append(number)
+            groups.setdefault(id(group), (group, []))[1].append(number)
             continue
         rows = np.flatnonzero(decider == number)
         if len(rows):
             own = decisions if len(rows) == decisions.count else decisions.take(rows)
             games.write_orders(orders, own, ask_player(games, own, player))
-    for numbers in groups.values():
+    for group, numbers in groups.values():
         rows = np.flatnonzero(np.isin(decider, numbers))
         if len(rows):
-            own, group = decisions.take(rows), players[numbers[0]].group
+            own = decisions.take(rows)
             answers = group.act(games, own, players, decider[rows])
             games.write_orders(orders, own, _checked(answers, own, players[numbers[0]]))
     return orders

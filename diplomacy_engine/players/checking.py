@@ -124,7 +124,7 @@ def _check_explanation(games: VectorGame, player: ExplainingPlayer) -> None:
         explanation = player.explain(games, decisions)
         sums = np.add.reduceat(explanation.probability, decisions.order_start[:-1])
         fault = "gives a slot's orders probabilities that do not add up to 1"
-        positive = (explanation.probability >= 0).all()
+        positive = bool((explanation.probability >= 0).all())
         _require(positive and np.allclose(sums, 1, atol=1e-4), player.name, fault)
         fault = "gives another number of values than decisions"
         _require(explanation.value.shape == (decisions.count,), player.name, fault)

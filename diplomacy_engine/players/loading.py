@@ -23,7 +23,7 @@ from .policy.player import PolicyPlayer
 from .population import Population, PopulationMember, read_population, read_weights
 from .protocols import Player
 from .search.assumptions import Assumptions
-from .search.best_response import FAST, BestResponse
+from .search.best_response import FAST, BestResponse, SearchSettings
 from .search.draws import Draws, PlayerDraws, PolicyDraws, VariedDraws
 from .search.leaves import Critic
 
@@ -96,7 +96,7 @@ def load_player(
 
     spec = assuming(parse_player(name), assume)
     player = load(spec)
-    player.spec = spec
+    vars(player)["spec"] = spec
     return player
 
 
@@ -114,7 +114,7 @@ def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) ->
         own = VariedDraws(own, varied)
     value = Critic(policy)
     assumed = make_assumptions(spec.assume or assumption("self"), policy, load)
-    return BestResponse(own, value, name, assumed, FAST._replace(**options))
+    return BestResponse(own, value, name, assumed, SearchSettings(**(FAST._asdict() | options)))
 
 
 def make_assumptions(

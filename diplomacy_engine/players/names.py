@@ -102,8 +102,8 @@ class MemberSpec(PlayerSpec):
 
 @dataclass(frozen=True)
 class DrawnSpec(PlayerSpec):
-    folder: str | None = _path()  # of the population; None: that of the map
     number: int | None  # tells those of one game apart
+    folder: str | None = _path()  # of the population; None: that of the map
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
         return ProgramSpec(text, kind, _read_options(text, written, PROGRAMS[kind]), command)
     if match := _DRAWN.fullmatch(text):
         folder, number = match.groups()
-        return DrawnSpec(text, folder or None, None if number is None else int(number))
+        return DrawnSpec(text, None if number is None else int(number), folder or None)
     match = _VOICE.fullmatch(text)
     if match and match[1] in VOICES:  # else a file may be named so
         kind, written, player = match.groups()
@@ -182,7 +182,7 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
     if match := _SEARCH.fullmatch(text):
         options = dict(_read_options(text, match[1], SEARCHING))
         assume = options.pop("assume", None)
-        assumed = None if assume is None else assumption(assume)
+        assumed = None if assume is None else assumption(str(assume))
         return SearchSpec(text, tuple(options.items()), assumed, parse_player(match[2]))
     before, _, rest = text.partition(":")
     if before == GREEDY and rest:
@@ -298,7 +298,7 @@ def short_name(player: str | Path | PlayerSpec, folders: int = 0) -> str:
 
     def assumption_name(assumed: Assumed) -> str:
         short = ",".join(
-            path_tail(one.path) if assumed.kind == "pool" else short_name(one, folders)
+            path_tail(one.text) if assumed.kind == "pool" else short_name(one, folders)
             for one in assumed.players
         )
         return f"{assumed.kind}:" * bool(assumed.kind) + short

@@ -11,7 +11,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -29,7 +29,8 @@ from .policy.files import REFERENCE
 
 POPULATION = "population.json"
 MEMBER = ".npz"  # ends the name of a member's file
-FORMAT = 1
+Format = Literal[1]
+(FORMAT,) = get_args(Format)
 FOLDERS = REFERENCE.parent / "population"  # of the bundled populations, one a map
 MOST_LIST = 20_000_000  # bytes of population.json
 MOST_FILE = 20_000_000  # bytes of a member's file
@@ -59,7 +60,7 @@ _Table = list[list[Annotated[float, Meta(ge=0, lt=2**53)]]]
 
 
 class _Saved(Struct):
-    format: Literal[FORMAT]
+    format: Format
     vocabulary_hash: str
     observation_version: Literal[OBSERVATION_VERSION]
     games: _Count
@@ -124,7 +125,7 @@ def read_population(folder: str | Path, game_map: Map | None = None) -> Populati
     notes = read_json(dict, path, MOST_LIST)
     saved = convert(_Saved, notes, path)
     try:
-        rules = GameRules.from_json(notes, None, path)
+        rules = GameRules.from_json(notes, None, str(path))
         wrong = _wrong(saved, rules.map)
     except MapError as error:
         wrong = f"map: {str(error)[:200]}"
@@ -186,7 +187,7 @@ def pack_weights(weights: Mapping[str, np.ndarray]) -> bytes:
         if not np.isfinite(packed[name]).all():
             raise UserError(f"weights beyond {np.finfo(np.float16).max:,.0f} cannot be kept")
     content = io.BytesIO()
-    np.savez_compressed(content, **packed)
+    np.savez_compressed(content, **packed)  # type: ignore[arg-type]  # no name is a flag of it
     return content.getvalue()
 
 

@@ -1,7 +1,7 @@
 """The interface of players: the methods that matches, environments and pages call."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -32,6 +32,15 @@ class Player(Protocol):
         A player does not see the others' orders of this phase.
         The arrays of `decisions` are reused after the call; copy them to keep them.
         """
+
+
+class PlayerGroup(Protocol):
+    """Players that are asked together."""
+
+    def act(
+        self, games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray
+    ) -> np.ndarray:
+        """Return order numbers (S,) int32; `players[who[d]]`, of this group, decides d."""
 
 
 @runtime_checkable

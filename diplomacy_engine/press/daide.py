@@ -58,7 +58,7 @@ class Terms(NamedTuple):
 def clauses_of(offers: Offers, o: int) -> tuple[ClauseRow, ...]:
     """Return the clauses of offer number o."""
     rows = zip(*(array[slice(*offers.clause_start[o : o + 2])] for array in offers[4:]))
-    return tuple(tuple(map(int, row)) for row in rows)
+    return tuple((int(kind), int(side), int(v), int(order)) for kind, side, v, order in rows)
 
 
 def offer_text(games: VectorGame, sender: int, receiver: int, terms: Terms) -> str:
@@ -99,7 +99,7 @@ def _location_text(game_map: Map, location: int) -> str:
 def _unit_text(games: VectorGame, kind: int, location: int, owner: str | None = None) -> str:
     v = games.board.location_province[location]
     owner = owner or [*power_names(games.map), _NOBODY][games.state.unit_power[0, v]]
-    return f"( {owner} {_KINDS[int(kind)]} {_location_text(games.map, location)} )"
+    return f"( {owner} {_KINDS[UnitKind(kind)]} {_location_text(games.map, location)} )"
 
 
 def _order_text(games: VectorGame, number: int, owner: str | None = None) -> str:

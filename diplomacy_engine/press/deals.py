@@ -73,7 +73,7 @@ class Offers(NamedTuple):
         return cls(*(np.array(array, kind) for array, kind in zip(arrays, kinds)))
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]  # of a tuple nobody wants it
         return len(self.game)
 
     def take(self, rows: np.ndarray | list[int]) -> "Offers":
@@ -89,7 +89,7 @@ class Offers(NamedTuple):
 
 
 # The words with each offer, and with its answer: (O,) texts each, empty without words.
-Words = tuple[Sequence[str], Sequence[str]]
+Words = Sequence[Sequence[str]]
 
 
 def make_offers(

@@ -232,7 +232,7 @@ class Press:
         if self.log is not None:
             heard = rows[offers.game[rows] < self.logged]
             sentences = [[texts[o] for o in heard] for texts in words or 2 * ([""] * offers.count,)]
-            self.log.append((offers.take(heard), results[heard], tuple(sentences)))
+            self.log.append((offers.take(heard), results[heard], sentences))
         self.tally.offered[:] += np.bincount(offers.game, minlength=count)
         confirmed = results == OfferResult.CONFIRMED
         np.add.at(self.tally.refused, (offers.game, results), ~confirmed)

@@ -60,7 +60,7 @@ def convoy_routes(game_map: Map) -> ConvoyRoutes:
     return ConvoyRoutes(origin[order], goal[order], fleets[way[order]], seas.tolist())
 
 
-def _walks(game_map: Map) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _walks(game_map: Map) -> tuple[np.ndarray, ...]:
     """Walk over the seas; return the origins, the goals and the fleets of each walk, sets of
     provinces as bits of words (walks, words)."""
     board = game_map.board

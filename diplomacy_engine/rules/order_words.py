@@ -49,7 +49,7 @@ def rest_of_order(game_map: Map, order: OrderText) -> str:
         OrderKind.CONVOY: f"convoy {other} to {target}",
         OrderKind.RETREAT: f"retreat to {target}",
         OrderKind.DISBAND: "disband",
-    }[order.kind]
+    }[OrderKind(order.kind)]
 
 
 def _unit(game_map: Map, unit: UnitText) -> str:

@@ -8,7 +8,7 @@ is left out.
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
 from typing import NamedTuple
 
@@ -188,7 +188,7 @@ def is_result(text: str) -> bool:
 def read_orders(
     game_map: Map,
     phase: str,
-    units: Mapping[str, Sequence[str]],
+    units: Mapping[str, Collection[str]],
     orders: Mapping[str, Sequence[str] | None],
     results: Mapping[str, Sequence[str]],
     choose: Callable[[list[GivenOrder]], GivenOrder] | None = None,
@@ -461,8 +461,9 @@ def _names(game_map: Map) -> tuple[dict[tuple[str, ...], tuple[int, ...]], list]
     """Return token sequences -> the provinces they name, and the full names in short. Codes come
     first, then aliases and full names, then PLACES. What begins like an order names nothing: were
     "Par H" a name, nobody could tell PAR to hold."""
+    codes: dict[tuple[str, ...], tuple[int, ...]]
     codes = {(code,): (index,) for code, index in game_map.province_index.items()}
-    exact: dict[tuple[str, ...], tuple[int, ...]] = dict(codes)
+    exact = dict(codes)
     plain: list[tuple] = []
     named = [(name.upper(), code) for code, name in game_map.province_names.items()]
     for name, code in (*game_map.aliases.items(), *named):

@@ -50,6 +50,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._suggest import did_you_mean, quoted
 from ..constants import AGREED, NONE, RUNNING, SOLO, TEAM, YEAR_LIMIT
@@ -179,7 +180,7 @@ def weakest(game: RewardInput) -> np.ndarray:
     return _pay(game, fewest, fewest, fewest, 0.0)
 
 
-def _pay_fall(game: RewardInput, values: np.ndarray, last: bool = False) -> np.ndarray:
+def _pay_fall(game: RewardInput, values: ArrayLike, last: bool = False) -> np.ndarray:
     """Return (E, P) float32: `values` of powers alive where centers were counted, and at `last` of
     those that are eliminated in this step, else 0."""
     paid = game.alive | game.eliminated if last else game.alive
@@ -203,7 +204,7 @@ def three_to_centers(game: RewardInput) -> np.ndarray:
 
 def survival_time(game: RewardInput) -> np.ndarray:
     """1 for every fall survived."""
-    return _pay_fall(game, np.float32(1))
+    return _pay_fall(game, 1.0)
 
 
 def center_delta(game: RewardInput) -> np.ndarray:

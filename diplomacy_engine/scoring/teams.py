@@ -20,9 +20,14 @@ from .rewards import RewardInput
 class TeamLevels(Protocol):
     """What a mix reads of the teams of a map; see rules/teams.py."""
 
-    levels: tuple[str, ...]
-    parts: tuple[np.ndarray, ...]
-    victory_centers: int
+    @property
+    def levels(self) -> tuple[str, ...]: ...
+
+    @property
+    def parts(self) -> tuple[np.ndarray, ...]: ...
+
+    @property
+    def victory_centers(self) -> int: ...
 
 
 class TeamMap(Protocol):

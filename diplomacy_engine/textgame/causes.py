@@ -254,8 +254,8 @@ class _Movement:
             for word in self._words(unit):
                 units = []
                 if word == "dislodged":
-                    units = filter(self.gets_away, self.into.get(notation.province_of(unit), ()))
-                    units = list(units)
+                    into = self.into.get(notation.province_of(unit), ())
+                    units = list(filter(self.gets_away, into))
                 elif word in ways and unit in self.order and "void" not in self._words(unit):
                     causing, verbs = ways[word]
                     units = causing(unit) if self.order[unit].verb in verbs else []

@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -309,7 +309,7 @@ def parse_position_line(text: str) -> tuple[str, dict]:
     if len(head.split()) != 2:
         raise UserError(f"a position begins with a map and a phase, not {head!r:.60}")
     map_name, name = head.split()
-    state = {"name": name, "units": {}, "centers": {}, "retreats": {}}
+    state: dict = {"name": name, "units": {}, "centers": {}, "retreats": {}}
     for part in parts:
         if part.lower().startswith("victory by:"):
             state["note"] = part
@@ -340,7 +340,7 @@ class _State(Struct):
     retreats: dict[str, _ByPower] | None = None  # unit -> places of each power
     centers: _ByPower | None = None
     last_orders: _ByPower | None = None
-    last_results: dict[str, list[Literal[tuple(constants.RESULT_WORDS)]]] | None = None  # of units
+    last_results: dict[str, list[constants.ResultWord]] | None = None  # of units
 
 
 def load_state(

@@ -146,8 +146,8 @@ def victors(game_map: Map, state: Mapping) -> list[str]:
 
 
 def read_saved_game(
-    saved: Mapping, game_map: Map | GameRules | str | None
-) -> tuple[str, GameRules, list[dict], Ending]:
+    saved: Mapping, game_map: str | Path | Map | GameRules | None
+) -> tuple[str, GameRules, list[SavedPhase], Ending]:
     source = "the saved game"
     if isinstance(saved, Mapping) and isinstance(saved.get("phases"), list):
         saved = {**saved, "phases": [_with_lists(phase) for phase in saved["phases"]]}
@@ -169,15 +169,15 @@ def read_saved_game(
     if isinstance(saved.get("draw_votes"), Mapping):  # in the form that the package publishes
         notes["draw_votes"] = bool(saved["draw_votes"])
     rules = GameRules.from_json(notes, game_map, source)
-    played_on, phases = rules.map, []
+    played_on: list[SavedPhase] = []
     for (_, name), phase in zip(names, saved["phases"]):
         try:
-            phases.append(_by_names_of(played_on, phase, name))
+            played_on.append(_by_names_of(rules.map, phase, name))
         except UserError as error:
             which = named_map(saved, game_map)
             raise UserError(f"{source}: {name}: {error}{which}") from None
-    conceded = tuple(_powers(played_on, game.conceded))
-    return str(game.id), rules, phases, Ending(game.draw_agreed, conceded)
+    conceded = tuple(_powers(rules.map, game.conceded))
+    return str(game.id), rules, played_on, Ending(game.draw_agreed, conceded)
 
 
 class _Press(Struct):
@@ -217,12 +217,12 @@ def _with_lists(phase: object) -> object:
     return lists
 
 
-def named_map(saved: Mapping, game_map: Map | str | None) -> str:
+def named_map(saved: Mapping, game_map: str | Path | Map | GameRules | None) -> str:
     """Return which map a saved game names, to be told where another one does not fit."""
     return "" if game_map is None else f" (the game names map {saved['map']:.60})"
 
 
-def _by_names_of(game_map: Map, phase: Mapping, name: str) -> dict:
+def _by_names_of(game_map: Map, phase: Mapping, name: str) -> SavedPhase:
     """Return a phase in which powers have their names on the map, and phases theirs; UserError if
     the map has no power that has units, orders, votes or broken deals."""
     state = _by_power(game_map, phase["state"], ["units"]) | {"name": name}

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ..._files import read_file
 from ..._suggest import printable, quoted
@@ -65,9 +65,6 @@ class Connection(Protocol):
     def finish(self, position: Position, power: str) -> None:
         """Say that a power has given its orders, so that the phase may end; PhaseOver if it has."""
 
-    def send(self, position: Position, message: Mapping) -> None:
-        """Send a message of a saved game; PhaseOver if the server refuses it."""
-
     def vote_draw(self, position: Position, power: str) -> None:
         """Vote for a draw in this phase."""
 
@@ -76,6 +73,12 @@ class Connection(Protocol):
 
     def close(self) -> None:
         """Hang up; the seats stay taken."""
+
+
+@runtime_checkable
+class TalkingConnection(Connection, Protocol):
+    def send(self, position: Position, message: Mapping) -> None:
+        """Send a message of a saved game; PhaseOver if the server refuses it."""
 
 
 Say = Callable[[str], None]

@@ -19,7 +19,7 @@ from ...rules.reading import read_order
 from ...rules.state import seed_from
 from ...textgame.game import Game
 from ...textgame.saved_game import moment
-from .connection import Connection, ConnectionLost, PhaseOver, Position, Say
+from .connection import Connection, ConnectionLost, PhaseOver, Position, Say, TalkingConnection
 from .talk import keeping_promises, rehearse, say_what_is_left
 
 POLL = 30.0  # seconds after which a game is read anew, whatever was heard of it
@@ -163,8 +163,8 @@ class SeatLoop:
                 times_given[power], dealt[power] = times + 1, deals
 
     def _talk(self, position: Position, seats: list[str]) -> bool:
-        name = position.id
-        if not isinstance(self.player, Negotiator):
+        name, connection = position.id, self.connection
+        if not (isinstance(self.player, Negotiator) and isinstance(connection, TalkingConnection)):
             if name not in self._silent:
                 self.say(f"{name}: powers may talk in this game, but the player says nothing")
             self._silent.add(name)
@@ -177,7 +177,7 @@ class SeatLoop:
         seed, offering = self._seed(position), remaining > seconds / 2
         try:
             for message in say_what_is_left(position.game, seats, self.player, seed, offering):
-                self.connection.send(position, message)
+                connection.send(position, message)
                 self.counts.messages += 1
         except PhaseOver as error:
             self.say(f"{name}: the player's message was refused: {error}")

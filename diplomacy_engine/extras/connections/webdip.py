@@ -272,7 +272,7 @@ class WebdipSeat:
     def finish(self, position: Position, power: str) -> None:
         self._orders(power, [], "Yes")  # no orders: those that were saved stay
 
-    def _orders(self, power: str, rows: Sequence[dict], ready: str) -> list[Mapping]:
+    def _orders(self, power: str, rows: Sequence[dict], ready: str) -> list[dict]:
         turn, phase, _ = self._seen
         body = {"gameID": self.game_id, "turn": turn, "phase": phase, "ready": ready}
         body |= {"countryID": self._variant.country(power), "orders": list(rows)}

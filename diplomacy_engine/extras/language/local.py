@@ -37,6 +37,8 @@ class Writer(Protocol):
         free: int | None = None,
     ) -> list[Reply]: ...
 
+    def prompt_tokens(self, prompt: str) -> list[int]: ...
+
 
 class LocalPlayer(LanguagePlayer):
     """Asks a model of this process; each of its orders is legal, and none is missing, unless it is
@@ -80,7 +82,7 @@ class LocalPlayer(LanguagePlayer):
             yield reply, Reading(dict(enumerate(reply.numbers)), [])
 
     def _write_freely(
-        self, prompts: Sequence[str], questions: Sequence[Question]
+        self, prompts: Sequence[str], questions: Sequence[Question | TalkQuestion]
     ) -> Iterator[tuple[Reply, Reading]]:
         """Have any text written, and read it as that of a server."""
         limit = _FREE + self.settings.thinking

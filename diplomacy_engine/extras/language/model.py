@@ -29,6 +29,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from ...clock import Clock
+from ...constants import NONE
 from ...games.vector_game import VectorGame
 from ...rules.map import Map
 from ...rules.vocabulary import vocabulary
@@ -44,8 +45,11 @@ LINE_END = "\n"
 _TAIL = 40  # letters at the end of a prompt in which a chat template begins a thought
 KEPT_TRIES = 20_000
 
-# token -> what may follow; where an order ends, its number
-Trie = dict[int, "Trie | int"]
+
+class Trie(dict[int, "Trie"]):
+    """Token -> what may follow; where an order ends, its number."""
+
+    number = NONE
 
 
 def clash(paths: Sequence[Sequence[int]]) -> bool:
@@ -73,12 +77,12 @@ class OrderTokens:
 
     def _make_trie(self, *numbers: int) -> Trie:
         """Return a trie of these orders, of which none begins with another."""
-        root: Trie = {}
+        root = Trie()
         for number in numbers:
-            node, path = root, self.paths[number]
-            for token in path[:-1]:
-                node = node.setdefault(token, {})
-            node[path[-1]] = number
+            node = root
+            for token in self.paths[number]:
+                node = node.setdefault(token, Trie())
+            node.number = number
         return root
 
 
@@ -95,7 +99,7 @@ class Draft:
     opening: Callable[[str], Sequence[int]] | None = None
     rng: np.random.Generator | None = None
     done: bool = False
-    node: Trie | int | None = None  # None: free text
+    node: Trie | None = None  # None: free text
 
     def __post_init__(self) -> None:
         self.reply = Reply(self.prompt, [], [], [], [], [], "")  # without its text
@@ -116,7 +120,8 @@ class Draft:
         self._add(token)
         if self.node is None:
             self.free -= 1
-            line = not self.question.slots and self.question.one_line and LINE_END in text.lstrip()
+            one_line = isinstance(self.question, TalkQuestion) and self.question.one_line
+            line = one_line and not self.question.slots and LINE_END in text.lstrip()
             thought = bool(self.question.slots) and thought_end(text) is None
             if line or token == end or self.free <= 0 or thought:
                 for other in self.opening(text) if self.question.slots else ():
@@ -143,8 +148,8 @@ class Draft:
 
     def _follow(self) -> None:
         while not self.done:
-            if isinstance(self.node, int):
-                self.reply.numbers.append(self.node)
+            if self.node.number != NONE:
+                self.reply.numbers.append(self.node.number)
                 self.node = self._next_slot()
             elif len(self.node) == 1:
                 ((token, self.node),) = self.node.items()

@@ -4,9 +4,10 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.client import HTTPMessage
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -54,7 +55,7 @@ class RemotePlayer(LanguagePlayer):
             settings.base_url, settings.model, settings.api_key(), settings.retries
         )
 
-    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+    def answers(self, questions: Sequence[Question | TalkQuestion]) -> list[Answer]:
         until = time.monotonic() + self.settings.deadline
         probing, answers = not self.server.answered, []
         # One request finds out whether there is a server.
@@ -315,7 +316,7 @@ class ChatServer(Server):
             f"with {trouble}"
         )
 
-    def _completion(self, answer: object) -> Completion:
+    def _completion(self, answer: dict) -> Completion:
         try:
             choice = answer["choices"][0]
             message = choice["message"]
@@ -337,15 +338,15 @@ class ChatServer(Server):
         tokens = [n if type(n) is int and 0 <= n < 10**9 else 0 for n in tokens]
         return Completion._make([self.clean(text or str(refusal or "")), *tokens, ending])
 
-    def _message(self, content: bytes, answer: object) -> str:
+    def _message(self, content: bytes, answer: dict) -> str:
         text = content.decode(errors="replace")
-        if isinstance(answer, dict):
+        if answer:
             error = answer.get("error", answer)
             text = str(error.get("message", error) if isinstance(error, dict) else error)
         return self.said(text, 200) or "no reason given"
 
 
-def _text_of(content: object) -> str:
+def _text_of(content: str | list | None) -> str:
     """Return the text of a message: of its parts those that are no thoughts."""
     if content is None or isinstance(content, str):
         return content or ""
@@ -358,21 +359,23 @@ def _text_of(content: object) -> str:
     return "".join(texts)
 
 
-def _read_json(content: bytes) -> object:
+def _read_json(content: bytes) -> dict:
+    answer = None
     with suppress(ValueError, RecursionError):
-        return json.loads(content.decode(errors="replace").lstrip("\ufeff"))
+        answer = json.loads(content.decode(errors="replace").lstrip("\ufeff"))
+    return answer if isinstance(answer, dict) else {}
 
 
-def _error_in(answer: object) -> int:
+def _error_in(answer: dict) -> int:
     """Return the status of an error that an answer holds in place of a completion; 200: none."""
-    error = answer.get("error") if isinstance(answer, dict) else None
+    error = answer.get("error")
     if not error or answer.get("choices"):
         return 200
     code = error.get("code") if isinstance(error, dict) else None
     return code if type(code) is int and 400 <= code <= 599 else 500
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def _retry_after(headers: HTTPMessage) -> float | None:
     try:
         wait = float(headers.get("Retry-After", ""))
     except ValueError:

@@ -16,7 +16,6 @@ from ...players.bots import BOTS
 from ...players.names import LanguageSpec
 from ...records import convert, read_toml
 
-PROMPTS = ("list", "windows", "counts", "board", "minimal")
 # Server -> how it can be made to write legal orders only; the first is used unless another is set.
 CONSTRAINTS = {
     "": ("none", "json"),
@@ -36,7 +35,7 @@ TRAINED_WITH = "diplomacy.toml"  # in a model's folder
 class TrainedWith:
     """How a model was asked in training: all that the file in its folder may say."""
 
-    prompt: Literal[PROMPTS] = "windows"
+    prompt: Literal["list", "windows", "counts", "board", "minimal"] = "windows"
     """list: with all legal orders; windows: with what is near each unit; counts: and how many
     orders it has; board: with neither; minimal: own units only"""
     history: Annotated[int, Meta(ge=0, le=20)] = 1
@@ -53,7 +52,7 @@ class LanguageSettings(TrainedWith):
     """folder or .gguf file of a local model; with `base_url` the name that the server knows"""
     base_url: str = ""
     """address of a server, such as http://127.0.0.1:8000/v1; empty: the model is local"""
-    server: Literal[tuple(CONSTRAINTS)] = ""
+    server: Literal["", "openai", "vllm", "sglang", "llama.cpp"] = ""
     """openai, vllm, sglang or llama.cpp: which of their constraints can be asked for"""
     constraint: str = ""
     """trie or none for local models; regex, choice, json, grammar or none for servers; empty: the
@@ -70,7 +69,7 @@ class LanguageSettings(TrainedWith):
     """times that a request is sent again after a lost connection or a busy server"""
     reasks: Annotated[int, Meta(ge=0, le=20)] = 2
     """times that a model is asked again for orders that were illegal or missing"""
-    fallback: Literal[tuple(BOTS)] = "hold"
+    fallback: str = "hold"
     """bot that orders the units for which no legal order came"""
     concurrency: Annotated[int, Meta(ge=1, le=256)] = 8
     """requests at the same time"""
@@ -114,6 +113,8 @@ def settings_of(values: Mapping, where: str) -> LanguageSettings:
         fits = [name for name, kinds in CONSTRAINTS.items() if name and chosen in kinds]
         hint = f"; set 'server' to {' or '.join(fits)}" if fits and not settings.server else ""
         wrong = f"constraint: {place} has no {quoted(chosen, 40)} ({', '.join(constraints)}){hint}"
+    if settings.fallback not in BOTS:
+        wrong = f"fallback: one of {', '.join(BOTS)}, not {quoted(settings.fallback, 40)}"
     if settings.base_url:
         read_url(settings.base_url, f"{where}: base_url")
         key = settings.api_key()

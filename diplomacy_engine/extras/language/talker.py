@@ -51,7 +51,8 @@ class Talker(DealChooser, Silent):
                 if not len(receiver):
                     continue
                 seat = (np.full(len(receiver), x) for x in (row[s], talk.game[s], talk.power[s]))
-                offers = deal_offers(possible, *seat, receiver=receiver, slot=slot)
+                rows, games, senders = seat
+                offers = deal_offers(possible, rows, games, senders, receiver, slot)
                 texts = _texts(talk, offers)
                 powers = (talk.games.map.powers[q] for q in receiver)
                 lines = [*(f"to {power}: {t}" for power, t in zip(powers, texts)), NOTHING]
@@ -84,7 +85,7 @@ class Talker(DealChooser, Silent):
             questions.append(question)
         sentences = {}
         for position, group, answer in zip(positions, groups, self.player.converse(questions)):
-            for o, number in zip(group, answer.numbers):
+            for o, number in zip(group.tolist(), answer.numbers):
                 agreed[o] = number == ANSWERS.index("yes")
                 verb = "agree to" if agreed[o] else "decline"
                 what = f"You {verb} the offer of {names[o]}: {texts[o]}."
@@ -110,7 +111,7 @@ class Talker(DealChooser, Silent):
         has_units = (talk.games.state.unit_power[talk.game][:, None] == powers[:, None]).any(2)
         others = has_units & (powers != talk.power[:, None])
         names, wish = talk.games.map.powers, np.zeros(others.shape, bool)
-        questions, rows = [], np.flatnonzero(others.any(1))
+        questions, rows = [], np.flatnonzero(others.any(1)).tolist()
         positions = self._positions(talk)
         for s in rows:
             units = [f"peace with {names[q]}" for q in np.flatnonzero(others[s])]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Annotated, Literal, NoReturn, TypeVar
+from typing import Annotated, Literal, NoReturn, TypeVar, get_args
 
 from msgspec import Meta, Struct, field
 
@@ -19,7 +19,8 @@ from ...records import convert, parse_json
 from ...rules.map import MapError
 from .draft import Draft, Neutral, add_neutral, border_lines, map_name, read_text
 
-_ANYWHERE, _REBUILD = "allow-builds-in-non-home-centers", "neutral-nations-auto-build"
+_Modifier = Literal["allow-builds-in-non-home-centers", "neutral-nations-auto-build"]
+_ANYWHERE, _REBUILD = get_args(_Modifier)
 _TERRAIN = {"land": "land", "coastal": "coast", "sea": "sea"}
 _CYCLE = [*[("Movement", 0), ("Retreat", 0)] * 2, ("Adjustment", 1)]  # and years that pass
 _Item = TypeVar("_Item")
@@ -76,7 +77,7 @@ class _Place(_Record):
 
 
 class _Province(_Place, kw_only=True):
-    type: Literal[tuple(_TERRAIN)]
+    type: Literal["land", "coastal", "sea"]
     supplyCenter: bool
     homeNation: str | None = None
 
@@ -125,7 +126,7 @@ class _Variant(_Record):
     namedCoasts: list[_Coast]
     initialState: _State
     rules: str = ""
-    adjudicationModifiers: list[Literal[_ANYWHERE, _REBUILD]] = []
+    adjudicationModifiers: list[_Modifier] = []
     dominanceRules: list[_Dominance] = []
 
 
@@ -231,7 +232,7 @@ class _Reader:
                 code = _new_code(word, short | set(self.provinces))
                 draft.notes.append(f"{word} is {code} here")
             self.places[word] = code
-            province = {"name": entry.name, "terrain": _TERRAIN[entry.type]}
+            province: dict = {"name": entry.name, "terrain": _TERRAIN[entry.type]}
             if word.upper() != code and word.isprintable():
                 province["aliases"] = [word]
             if entry.supplyCenter:

@@ -128,11 +128,12 @@ def positions_of(
             [games.map.powers[power] for power in decisions.power[place == n]],
             retreats,
             saved_state.owed_adjustments(one),
-            **saved_state.last_orders(one) if "last_orders" in wants else {},
             new=row in fresh,
             turn=int(one.state.turn[0]),
             seed=str(one.state.seed[0]),
         )
+        if last := "last_orders" in wants and saved_state.last_orders(one):
+            position.last_orders, position.last_results = last.values()
         positions.append(position)
     if "legal_orders" in wants:
         _add_legal_orders(games, decisions, place.tolist(), positions)

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partialmethod
 
 import numpy as np
@@ -34,7 +34,8 @@ class Program:
     """A program that speaks docs/protocol.md."""
 
     def __init__(self, command: str, timeout: float, greedy: bool):
-        self.process, self.map, self.requests = Process(command, timeout), None, 0
+        self.process, self.requests = Process(command, timeout), 0
+        self.map: Map | None = None
         hello = Hello(lines.PROTOCOL, lines.ABOUT, list(MAP_NAMES), greedy=greedy)
         answer = self._ask("its first line", Line(hello=hello))
         if answer.hello is None or answer.hello.protocol != lines.PROTOCOL:
@@ -110,7 +111,7 @@ class ProgramPlayer:
         # Row -> how many phases its game had had, and the seed of the first.
         self._seen: dict[int, tuple[float, int | None]] = {}
 
-    def __reduce__(self) -> tuple[type, tuple]:
+    def __reduce__(self) -> tuple[Callable, tuple]:
         return start_program, self.about  # which starts another
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
@@ -119,9 +120,10 @@ class ProgramPlayer:
             return numbers
         seats = list(zip(decisions.game.tolist(), decisions.power.tolist()))
         names = games.vocabulary.texts
-        if "arrays" in self.program.wants and self._press is None:
+        program = self.program
+        if isinstance(program, Program) and "arrays" in program.wants and self._press is None:
             arrays = lines.arrays_of(games, decisions, self._new(games, decisions.game))
-            ordered = self.program.array_orders(games, decisions, arrays)
+            ordered = program.array_orders(games, decisions, arrays)
             plain = _take_plain(games, decisions, ordered, numbers)
             rest = np.flatnonzero(~plain).tolist()
             texts = {d: [names[n] for n in ordered[d].tolist() if n != NONE] for d in rest}
@@ -214,7 +216,7 @@ def start_program(spec: ProgramSpec, greedy: bool = False) -> ProgramPlayer:
     about, options = (spec, greedy), dict(spec.options)
     timeout = float(options.get("timeout", TIMEOUT))
     if spec.kind == "dui":
-        movetime = options.get("movetime", MOVETIME)
+        movetime = int(options.get("movetime", MOVETIME))
         return ProgramPlayer(Engine(spec.command, timeout, movetime), about)
     program = Program(spec.command, timeout, greedy)
     return (TalkingProgram if program.hello.talks else ProgramPlayer)(program, about)
@@ -224,6 +226,7 @@ class TalkingProgram(ProgramPlayer):
     """A program that talks; `said` are its words with the offers or answers that it gave last.
     Where deals need not be kept, its orders are its choice."""
 
+    program: Program
     breaks_deals = True
 
     def wishes(self, talk: Talk) -> np.ndarray:

@@ -11,6 +11,7 @@ import uuid
 import weakref
 from collections import deque
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -95,7 +96,7 @@ def _start(target, *arguments: object) -> threading.Thread:
     return thread
 
 
-def _listen(errors: IO[bytes], last_words: deque[bytes]) -> None:
+def _listen(errors: BufferedReader, last_words: deque[bytes]) -> None:
     with suppress(OSError, ValueError):
         while chunk := errors.read1(4096):
             last_words.append(chunk)

@@ -45,13 +45,14 @@ class Boards:
 
     def offers(self, offers: Offers) -> Iterator[tuple[int, Message]]:
         """Yield the game of each offer, and the offer."""
-        for o, seats in enumerate(zip(*(array.tolist() for array in offers[:3]))):
-            yield seats[0], self.write(*seats, clauses=clauses_of(offers, o))
+        for o, (row, p, q) in enumerate(zip(*(array.tolist() for array in offers[:3]))):
+            yield row, self.write(row, p, q, clauses_of(offers, o))
 
     def read(self, row: int, message: Message) -> tuple[tuple[int, int], str, OfferRow]:
         """Return a message's sender and recipient, its verb, and the offer that it is or
         answers."""
-        p, q = pair = tuple(map(self.games.map.power_number, (message.sender, message.recipient)))
+        number = self.games.map.power_number
+        p, q = pair = number(message.sender), number(message.recipient)
         if not message.message.lstrip().startswith("PRP"):
             p, q = q, p
         verb, terms = read_message(self[row], p, q, message.message)

@@ -18,7 +18,7 @@ from ...games.vector_game import VectorGame
 from ...records import convert
 from ...rules.state import Salt
 from ...scoring.mixes import RewardMix, code_of, make_reward_mix
-from ..protocols import Explanation
+from ..protocols import Explanation, PlayerGroup
 
 LIKELIEST = np.zeros(0, np.float32)  # in the place of noise
 Temperature = Annotated[float, Meta(ge=0.01, le=100)]
@@ -98,6 +98,8 @@ class PolicyPlayer:
     """
 
     careful = reads_history = False
+    group: PlayerGroup | None = None  # with which it is asked
+    number = 0  # in that group
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ class Search(NamedTuple):
     """What a search of D decisions found; K candidates, R profiles."""
 
     candidates: np.ndarray  # (D, K, V) int32, order numbers by province; first the player's own
-    count: np.ndarray  # (D,) int64, of them; the rest are none
+    count: np.ndarray  # type: ignore[assignment]  # (D,) int64, of them; the rest are none
     values: np.ndarray  # (D, K, R) float64, NaN where it was not tried
     profiles: np.ndarray  # (D, R, V) int32, orders of the others
     choice: np.ndarray  # (D,) int64, which candidate is played

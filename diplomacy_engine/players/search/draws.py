@@ -30,7 +30,10 @@ class Draws(Protocol):
 
     name: str
     greedy: bool  # whether `plain` gives the likeliest orders
-    player: Player  # whose orders they are; `plain` is the same for all draws of one player
+
+    @property
+    def player(self) -> Player:
+        """Whose orders they are; `plain` is the same for all draws of one player."""
 
     def draw(
         self, games: VectorGame, decisions: Decisions, seeds: np.ndarray

@@ -277,7 +277,7 @@ class _Playouts:
             r += first
             joint = np.where(self.places[d], self.candidates[d, k], self.samples[self.game[d], r])
             seats = decisions.game[d].astype(np.int64), decisions.power[d].astype(np.int64)
-            for one in (NEXT, LATER)[when]:
+            for one in range(2)[when]:
                 self.worth[one, d, k, r], self.held[one, d, k, r] = judge.play(
                     games, seats, joint, seeds[d, r], ahead[one, d]
                 )

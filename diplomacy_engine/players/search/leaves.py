@@ -211,7 +211,7 @@ class Leaves:
         if count > ROOM:
             arrays = rows, powers, orders, seeds, np.broadcast_to(ahead, count)
             parts = zip(*(np.split(array, range(ROOM, count, ROOM)) for array in arrays))
-            values = [self.evaluate(games, *part, play_on) for part in parts]
+            values = [self.evaluate(games, r, p, o, s, a, play_on) for r, p, o, s, a in parts]
             return np.concatenate(values)
         self.tried += count
         copies = np.arange(count)

@@ -47,7 +47,7 @@ class Trees(NamedTuple):
     has_orders: Annotated[Bools, "T, N"]  # whether joint orders were sampled
     profile: Annotated[Int8s, "T, N, P"]  # which order of each power led here
     value: Annotated[Float64s, "T, N, P"]
-    count: Annotated[Int8s, "T, N, P"]  # joint orders of a power
+    count: Annotated[Int8s, "T, N, P"]  # type: ignore[assignment]  # joint orders of a power
     visits: Annotated[Int32s, "T, N"]  # ways that went on from here
     tried: Annotated[Int32s, "T, N, P, K"]
     total: Annotated[Float64s, "T, N, P, K"]  # sum of the values that came of it

@@ -28,7 +28,7 @@ class Talk(NamedTuple):
     breaches: np.ndarray | None = None
     binding: bool = True  # whether deals must be kept
 
-    def take(self, rows: np.ndarray) -> "Talk":
+    def take(self, rows: np.ndarray | list) -> "Talk":
         deals = Deals(*(array[rows] for array in self.known))
         breaches = None if self.breaches is None else self.breaches[rows]
         seats = self.game[rows], self.power[rows]
@@ -92,11 +92,12 @@ def negotiate(
     seats[decisions.game, decisions.power] = True  # who has a unit to order
     seats &= talking[:, None]
     speakers = [
-        (player, *np.nonzero(seats & (seat_player == number)))
+        (player, game, power)
         for number, player in enumerate(players)
         if isinstance(player, Negotiator)
+        for game, power in [np.nonzero(seats & (seat_player == number))]
+        if len(game)
     ]
-    speakers = [speaker for speaker in speakers if len(speaker[1])]
     if not speakers:
         return
 
@@ -131,7 +132,7 @@ def negotiate(
                 agreed.flat[rows] = answer(talk(game[rows], power[rows]), questions)
                 for row, text in zip(number_of[rows], spoken(player, len(rows))):
                     answers[row] = text or answers[row]
-        press.settle(offers, agreed.all(0), decisions, (words, answers))
+        press.settle(offers, agreed[0] & agreed[-1], decisions, (words, answers))
     for player, game, power in speakers:
         if isinstance(player, Listener):
             player.hear(talk(game, power))

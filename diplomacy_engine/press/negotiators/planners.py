@@ -149,7 +149,8 @@ class Planner(Silent):
         seat, other = np.nonzero(self.partners(talk, around))
         wish = np.zeros((len(talk.game), talk.games.num_powers), bool)
         if len(seat):
-            rows = [(talk.game[s], talk.power[s], q, PEACE_ALONE) for s, q in zip(seat, other)]
+            pairs = zip(*np.array([talk.game[seat], talk.power[seat], other]).tolist())
+            rows = [(*pair, PEACE_ALONE) for pair in pairs]
             gains, possible = self.trials.gains(talk, seat, make_offers(rows))
             asking = talk.take(seat)
             gain = self.worth(asking, gains)
@@ -343,7 +344,7 @@ class Sanction(Grudge, Responder):
     def weights(self, talk: Talk) -> tuple[np.ndarray, np.ndarray]:
         distrusts = self.distrusts(talk)
         own = np.arange(talk.games.num_powers) == talk.power[:, None]
-        return distrusts.any(1), own.astype(float) - distrusts
+        return np.logical_or.reduce(distrusts, 1), own.astype(float) - distrusts
 
     def worth(self, talk: Talk, gains: np.ndarray) -> np.ndarray:
         return (gains * self.weights(talk)[1]).sum(1)

@@ -1,6 +1,7 @@
 """The deals that a trained policy chooses among: at most eight with each power that it can meet.
 They come from the board alone; those of all games are found at once, by sorting."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ class PossibleDeals(NamedTuple):
     places: np.ndarray  # (n, P, P, SLOTS, PLACES) int16, provinces, as in OfferViews
 
 
-def is_support(table: OrderTable, support: np.ndarray, move: np.ndarray) -> np.ndarray:
+def is_support(table: OrderTable, support: np.ndarray, move: int | np.ndarray) -> np.ndarray:
     return (
         (table.kind[support] == SUPPORT_MOVE)
         & (table.target[support] == table.target[move])
@@ -45,6 +46,8 @@ def is_support(table: OrderTable, support: np.ndarray, move: np.ndarray) -> np.n
 class DealChooser:
     """A negotiator that chooses among possible deals in one place: `_offers_to` takes a talk and
     groups (any, P) of partners, and returns at most one offer of each power to one of each."""
+
+    _offers_to: Callable[[Talk, np.ndarray], Offers]
 
     def offers(self, talk: Talk) -> Offers:
         return self._offers_to(talk, np.ones((1, talk.games.num_powers), bool))

@@ -85,7 +85,7 @@ def _saved(
     phases = None if isinstance(game, str) else game.get("phases")
     first = phases[0] if isinstance(phases, list) and phases else None
     keys = {*first} if isinstance(first, dict) else set()
-    if "turn" in keys and "map" not in game:
+    if not isinstance(game, str) and "turn" in keys and "map" not in game:
         return _of_history(game, game_map, game_id, note, variant)
     if variant is not None:
         raise UserError(f"{variant} is for a history.json, which this is not")
