@@ -17,16 +17,17 @@ def copied(value: _Value, memo: dict) -> _Value:
         return value
     if id(value) in memo:
         return memo[id(value)]
-    if type(value) is np.ndarray:
-        new = value.copy()
-        if not value.flags.writeable:
+    held: object = value
+    if type(held) is np.ndarray:
+        new = held.copy()
+        if not held.flags.writeable:
             new.flags.writeable = False
-    elif type(value) is list:
-        new = [copied(item, memo) for item in value]
-    elif type(value) is dict:
-        new = {key: copied(item, memo) for key, item in value.items()}
-    elif type(value) is set:
-        new = value.copy()
+    elif type(held) is list:
+        new = [copied(item, memo) for item in held]
+    elif type(held) is dict:
+        new = {key: copied(item, memo) for key, item in held.items()}
+    elif type(held) is set:
+        new = held.copy()
     elif isinstance(value, tuple) and hasattr(kind, "_fields"):
         new = kind(*[copied(item, memo) for item in value])
     else:

@@ -294,7 +294,7 @@ jit_float = _decorator(_nrt=False, fastmath={"reassoc", "contract", "nsz"})
 jit_merged = _decorator(_nrt=False, forceinline=True)
 
 
-def compiled(kernel: Callable, *arguments: object) -> Callable:
+def compiled(kernel: CPUDispatcher, *arguments: object) -> Callable:
     """Return the machine code of a kernel for arguments of the types of these, which nothing
     checks. Called itself, a kernel looks up the types of all arrays: some 60 us for the tables of a
     map, where this takes 4."""

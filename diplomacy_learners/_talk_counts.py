@@ -1,6 +1,6 @@
 """Counts of the learner's wishes or offers, and of deals: the curves `press/*` of a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -109,7 +109,7 @@ class OfferCounts(WishCounts):
 class TalkEpisodes(Episodes):
     """Episodes of powers that talk: the group `press` has the figures of `counts`."""
 
-    def __init__(self, num_streams: int, parts: Sequence[str], counts: WishCounts):
+    def __init__(self, num_streams: int, parts: Collection[str], counts: WishCounts):
         super().__init__(num_streams, parts)
         self.counts = counts
 

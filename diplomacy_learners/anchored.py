@@ -25,6 +25,7 @@ from diplomacy_engine.games.decisions import order_positions
 from diplomacy_engine.games.order_lists import matched
 from diplomacy_engine.learning import registry, startup
 from diplomacy_engine.learning.experience import Experience
+from diplomacy_engine.learning.players import agent_of
 from diplomacy_engine.learning.startup import Clock, Ranks, Setup
 from diplomacy_engine.players.policy.player import PolicyPlayer
 
@@ -80,7 +81,7 @@ class AnchoredRun(ppo.Run):
         numbers = matched(full, own, engine.order_numbers(own, chosen))
         obs = self.anchor.observe(self.games, full.game, full.power)
         with torch.no_grad():
-            scored = self.anchor.agent.agent.get_action_and_value(
+            scored = agent_of(self.anchor).get_action_and_value(
                 obs, full, order_positions(full, numbers)
             )
         return scored.logprob.numpy()

@@ -27,7 +27,7 @@ from diplomacy_engine.games.decisions import order_positions
 from diplomacy_engine.learning import checkpoints, registry, settings
 from diplomacy_engine.learning.experience import Experience, join_rows, rows_by_board, take_rows
 from diplomacy_engine.learning.frozen import frozen_copy
-from diplomacy_engine.learning.players import policy_player
+from diplomacy_engine.learning.players import agent_of, policy_player
 from diplomacy_engine.learning.probes import probe
 from diplomacy_engine.learning.run_folder import RunFolder
 from diplomacy_engine.players.asking import ask_player
@@ -161,7 +161,7 @@ def spread_out(
     numbers = orders[d[row], k[row], decisions.slot_province]
     experience = varied.experience._replace(chosen=order_positions(decisions, numbers))
     with torch.no_grad():
-        logprob = policy.agent.agent.get_action_and_value(*experience).logprob
+        logprob = agent_of(policy).get_action_and_value(*experience).logprob
     weight = logprob.numpy() + means[d, k] / args.spread
     top = np.full(count, -np.inf)
     np.maximum.at(top, rows, weight)

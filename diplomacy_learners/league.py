@@ -88,7 +88,9 @@ class LeagueRun(ppo.Run):
         if wins:  # a game of its has ended
             self.wins[kind] = float(np.mean(wins))
 
-    def evaluate(self, ranks: Ranks, log: startup.RunLog, last: bool, **options: object) -> None:
+    def evaluate(
+        self, ranks: startup.Ranks, log: startup.RunLog, last: bool, **options: object
+    ) -> None:
         super().evaluate(ranks, log, last, **options)
         if ranks.rank == 0:
             wins = {f"league/win_{kind}": win for kind, win in self.wins.items()}

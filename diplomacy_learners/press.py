@@ -42,6 +42,7 @@ from diplomacy_engine.press.talk_views import (
     TEMPLATE_OF,
     TEMPLATES,
     OfferViews,
+    TalkedViews,
     TalkViews,
     silence,
     who_can_answer,
@@ -180,7 +181,7 @@ class WishingAgent(TalkingAgent):
         self.peace = nn.Linear(3 * hidden, hidden, bias=False)
         nn.init.zeros_(self.peace.weight)
 
-    def wish_logits(self, obs: BoardViews, codes: Codes | TalkCodes) -> torch.Tensor:
+    def wish_logits(self, obs: TalkViews, codes: Codes | TalkCodes) -> torch.Tensor:
         row = on_device(obs.row, codes.view.device)
         others = self.wish_other(codes.powers).index_select(0, row)  # (D, P, H)
         others = others if self.binding else others + self.breach(self.memory(obs))
@@ -194,7 +195,7 @@ class WishingAgent(TalkingAgent):
 
     @torch.no_grad()
     def sample_talk(
-        self, obs: BoardViews, wishing: np.ndarray, noise: np.ndarray
+        self, obs: TalkViews, wishing: np.ndarray, noise: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return each power's wishes for peace, (D, P) int8, and their log-probability (D,).
 
@@ -236,7 +237,7 @@ class OfferingAgent(TalkingAgent):
 
     def talk_logits(
         self,
-        obs: BoardViews,
+        obs: OfferViews,
         codes: Codes | TalkCodes,
         able: np.ndarray,
         places: np.ndarray,
@@ -290,7 +291,7 @@ class OfferingAgent(TalkingAgent):
     @torch.no_grad()
     def sample_talk(
         self,
-        obs: BoardViews,
+        obs: OfferViews,
         able: np.ndarray,
         places: np.ndarray,
         heard: np.ndarray,
@@ -371,9 +372,7 @@ class TalkRun(TeamRun):
     def press(self) -> Press:
         return Press(self.games)
 
-    def observe(
-        self, agent: TalkingAgent, rows: np.ndarray, powers: np.ndarray
-    ) -> TalkViews | OfferViews:
+    def observe(self, agent: nn.Module, rows: np.ndarray, powers: np.ndarray) -> TalkedViews:
         """Return an agent's observations of boards and talk of games `rows` (n,) as `powers`."""
         talk = {name: array[rows, powers] for name, array in self.phase_talk.items()}
         obs = agent.observe(self.games, rows, powers)
@@ -393,7 +392,7 @@ class TalkRun(TeamRun):
         if press.binding:
             return super().ask_for_orders(press.bound(decisions), clock)
         keeps = talk["keeps"] = np.full(self.seats.member.shape, NONE, np.int8)
-        bound = decisions.take(press.deals.dealt.any(2)[decisions.game, decisions.power])
+        bound = decisions.take(press.deals.dealt[decisions.game, decisions.power].any(1))
         for agent, game, power in speakers(self, bound):
             obs = self.observe(agent, game, power)
             noise = talk_noise(self.games, game, power, Salt.KEEPS, 1)[:, 0]
@@ -576,7 +575,7 @@ class TalkingAgentNetwork(AgentNetwork):
 class Kind(NamedTuple):
     agent: type[TalkingAgent]
     player: type[WishingPlayer]
-    views: type  # observations of the deciding powers
+    views: type[TalkedViews]  # observations of the deciding powers
     counts: type[WishCounts]
     hold: Callable[[Press, TalkRun, Decisions, Clock], PhaseTalk]  # holds the talk of a phase
 

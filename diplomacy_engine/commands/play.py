@@ -115,8 +115,8 @@ def _open(flags: Play) -> PlaySession:
     """Return the game that flags begin or resume; it is saved from here on."""
     game, record = _resumed(flags) if flags.resume else _begun(flags)
     watch = record.seats is not None  # or the page asks who plays
-    players = {"against": record.opponents, "hint": record.hint}
-    seated = dataclasses.replace(flags, resume=None, watch=watch, **players)
+    against = tuple(record.opponents)
+    seated = dataclasses.replace(flags, resume=None, watch=watch, against=against, hint=record.hint)
     refuse_without_effect(seated, {"assume", "greedy", "script"} & changed(flags), dashed)
     shown = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
     everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in _named(flags))

@@ -25,8 +25,10 @@ from .settings import AgentOptions, AgentSettings, Opponents
 
 def list_opponents(opponents: Opponents) -> list[str | Path | Player]:
     """`opponents`: a bot's name, the path of a checkpoint, a Player, or a list of them."""
-    choices: list[str | Path | Player] = [opponents]
-    if isinstance(opponents, Sequence) and not isinstance(opponents, str):
+    choices: list[str | Path | Player]
+    if isinstance(opponents, str) or not isinstance(opponents, Sequence):
+        choices = [opponents]
+    else:
         choices = list(opponents)
     if not choices or not all(
         isinstance(each, str | Path) or hasattr(each, "act") for each in choices
@@ -112,7 +114,7 @@ class AgentGames(AgentBoards):
             self._pays = kernels.EVERY_STEP
         self._own = [RandomBot(), *([make_bot("dumbbot-deepdip")] if movement_only else [])]
         self.players: list[Player] = []
-        self.set_opponents(options.get("opponents", settings.opponents))
+        self.set_opponents(options.get("opponents", "random"))
         self._decider = np.zeros(num_games * powers, np.int16)
         self.nothing = np.zeros(self.mask_size, np.int8)
         if gap:

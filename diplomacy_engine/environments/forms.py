@@ -6,7 +6,7 @@ import string
 import numpy as np
 from gymnasium import spaces
 
-from .._arrays import Float64s, Int8s
+from .._arrays import Int8s
 from ..constants import NONE, phase_name
 from ..errors import UserError
 from ..games.observation import feature_sizes
@@ -47,6 +47,8 @@ def _orders_space(games: VectorGame) -> spaces.Box:
 
 
 Mask = np.ndarray | tuple[Int8s, ...]
+Shape = tuple[int, ...]
+Taken = tuple[np.ndarray, np.ndarray]  # the rows that are ready; numbers of illegal orders (E,)
 One = dict[str, np.ndarray] | np.ndarray | str  # what an agent observes
 Many = dict[str, np.ndarray] | np.ndarray | tuple[str, ...]  # the same of some agents
 
@@ -54,12 +56,10 @@ Many = dict[str, np.ndarray] | np.ndarray | tuple[str, ...]  # the same of some 
 class MaskedActions(spaces.MultiDiscrete):
     """A MultiDiscrete whose `sample` takes masks as `info` has them: all parts in one array."""
 
-    def sample(
-        self, mask: Mask | None = None, probability: tuple[Float64s, ...] | None = None
-    ) -> np.ndarray:
+    def sample(self, mask: Mask | None = None, probability: Mask | None = None) -> np.ndarray:
         """See gymnasium.spaces.MultiDiscrete.sample; a mask may also be (sum of nvec,) int8."""
-        mask = self.split(mask) if isinstance(mask, np.ndarray) else mask
-        return super().sample(mask, probability)
+        parts = (self.split(m) if isinstance(m, np.ndarray) else m for m in (mask, probability))
+        return super().sample(*parts)
 
     def split(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the parts of a mask, one array for each entry, as any MultiDiscrete takes them."""
@@ -158,9 +158,7 @@ class ProvinceForm:
         """(rows, M) int8; None: the form has none."""
         return self._agents.mask.take(rows, 0)
 
-    def take(
-        self, action: object, strict: bool, many: tuple[int, ...] = ()
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def take(self, action: object, strict: bool, many: Shape = ()) -> Taken:
         """Write the orders of an action, or of `many` (E,); UserError if it is no action.
 
         Returns the rows that are ready, and the numbers of illegal orders (E,). If `strict`, an
@@ -184,7 +182,7 @@ class ProvinceForm:
         return province_action(self._games, action, v)
 
 
-def _integers(space: spaces.Space, action: object, many: tuple[int, ...]) -> np.ndarray:
+def _integers(space: spaces.Space, action: object, many: Shape) -> np.ndarray:
     """Return an action, or `many`, as (E, ...) int64."""
     array, shape = np.asarray(action), (*many, *(space.shape or ()))
     if array.shape != shape or array.dtype.kind not in "iu":
@@ -236,9 +234,7 @@ class SequentialForm(ProvinceForm):
         games.call(mask_slots, games.table, *read, out)
         return out if rows is agents.every_row else out.take(rows, 0)
 
-    def take(
-        self, action: object, strict: bool, many: tuple[int, ...] = ()
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def take(self, action: object, strict: bool, many: Shape = ()) -> Taken:
         agents, games = self._agents, self._games
         actions = _integers(self.action_space, action, many)
         written = agents.orders, self._phase_orders, self._illegal
@@ -326,9 +322,7 @@ class TextForm(ProvinceForm):
     def masks(self, rows: np.ndarray) -> None:
         pass
 
-    def take(
-        self, action: object, strict: bool, many: tuple[int, ...] = ()
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def take(self, action: object, strict: bool, many: Shape = ()) -> Taken:
         texts = action if many else [action]
         texts = list(texts) if isinstance(texts, (list, tuple, np.ndarray)) else []
         count = many[0] if many else 1
@@ -372,9 +366,7 @@ class VoteForm:
         masks = self._form.masks(rows)
         return None if masks is None else with_vote_open(masks)
 
-    def take(
-        self, action: object, strict: bool, many: tuple[int, ...] = ()
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def take(self, action: object, strict: bool, many: Shape = ()) -> Taken:
         actions = _integers(self.action_space, action, many)
         votes = actions[:, -1]
         wrong = (votes != 0) & (votes != 1)
@@ -403,8 +395,8 @@ Form = ProvinceForm | VoteForm | FlatForm
 
 
 def make_form(name: str, agents: AgentBoards, draw_votes: bool, flat: bool) -> Form:
-    form: ProvinceForm | VoteForm = FORMS[name](agents)
-    form = VoteForm(form, agents) if draw_votes else form
+    plain = FORMS[name](agents)
+    form = VoteForm(plain, agents) if draw_votes else plain
     return FlatForm(form) if flat else form
 
 

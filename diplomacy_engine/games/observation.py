@@ -6,7 +6,7 @@ not symmetric. A neutral unit, which nobody plays, has a kind and no owner.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -54,6 +54,9 @@ class Observation(NamedTuple):
         return array_shapes(self)
 
 
+_Views = TypeVar("_Views", bound="BoardViews")
+
+
 class BoardViews(NamedTuple):
     """Views of G boards by D powers; each board is there once, as the map's first power sees it."""
 
@@ -66,21 +69,22 @@ class BoardViews(NamedTuple):
     def __repr__(self) -> str:
         return array_shapes(self)
 
-    def take(self, rows: np.ndarray) -> "BoardViews":
+    def take(self, rows: np.ndarray) -> Self:
         """Return the views of the given rows, in that order, and only the boards they need."""
         boards, row = np.unique(self.row[rows], return_inverse=True)
-        return BoardViews._make([*(array[boards] for array in self[:3]), row, self.power[rows]])
+        of_boards = (array[boards] for array in self[:3])
+        return type(self)(*of_boards, row, *(array[rows] for array in self[4:]))
 
-    def part(self, first: int, last: int) -> "BoardViews":
+    def part(self, first: int, last: int) -> Self:
         return self.take(np.arange(first, last))
 
     @staticmethod
-    def join(parts: "Sequence[BoardViews]") -> "BoardViews":
+    def join(parts: Sequence[_Views]) -> _Views:
         """Return all views of `parts`, one part after the other."""
         first = np.cumsum([0, *(len(part.board) for part in parts)])
-        *boards, row, power = zip(*parts)
-        row = [rows + start for rows, start in zip(row, first)]
-        return BoardViews(*map(np.concatenate, (*boards, row, power)))
+        columns = [list(arrays) for arrays in zip(*parts)]
+        columns[3] = [rows + start for rows, start in zip(columns[3], first)]
+        return type(parts[0])(*map(np.concatenate, columns))
 
 
 def feature_sizes(num_powers: int) -> list[int]:

@@ -8,7 +8,6 @@ import torch
 
 from ..games.decisions import Decisions, join_decisions, ragged_rows
 from ..games.observation import BoardViews
-from ..press.talk_views import OfferViews, TalkViews
 from .boards import on_device
 
 _Part = TypeVar("_Part", bound=tuple)
@@ -17,7 +16,7 @@ _Part = TypeVar("_Part", bound=tuple)
 class Experience(NamedTuple):
     """Decisions of the learner, as the network saw and took them; first axis D throughout."""
 
-    obs: BoardViews | TalkViews | OfferViews
+    obs: BoardViews
     decisions: Decisions
     chosen: np.ndarray  # (S,) int64, position of the chosen order in each slot's list
 

@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 
 from . import ranks
 
+_new = copyreg.__newobj__  # type: ignore[attr-defined]  # its stub leaves it out
 PLAIN = (type(None), bool, int, float, complex, str, bytes, tuple, frozenset)
 
 
@@ -54,12 +55,12 @@ def _reduced(part: Any) -> Any:
     if isinstance(part, Optimizer):
         part.__setstate__({})  # adds the defaults that reading adds
         # Its hooks are kept, too; a schedule has wrapped `step`.
-        return copyreg.__newobj__, (kind,), {n: p for n, p in vars(part).items() if n != "step"}
+        return _new, (kind,), {n: p for n, p in vars(part).items() if n != "step"}
     if isinstance(part, nn.Module):
         if part._compiled_call_impl:
             raise pickle.PicklingError("a compiled module")
         if is_parametrized(part):
-            return copyreg.__newobj__, (kind,), vars(part)
+            return _new, (kind,), vars(part)
     return NotImplemented
 
 
@@ -75,7 +76,7 @@ def dumps(value: object, anew: Mapping) -> tuple[bytes, list]:
         def save(self, part: Any, save_persistent_id: bool = True) -> None:
             if type(part) is str or isinstance(part, np.dtype):  # equal ones may be one or two
                 part = values.setdefault((type(part), part), part)
-            super().save(part, save_persistent_id)
+            super().save(part, save_persistent_id)  # type: ignore[misc]  # its stub has no methods
 
         def reducer_override(self, part: Any) -> Any:
             if id(part) in keys:

@@ -202,7 +202,8 @@ def sample_orders(
         weight = weight.index_select(0, mine)
         if layer is not None:
             layer = Layers(*(part.index_select(0, mine) for part in layer))
-    first, cell, decision = (on_device(x, device) for x in (np.float32(first), cell, decision))
+    first = np.asarray(first, np.float32)
+    first, cell, decision = (on_device(x, device) for x in (first, cell, decision))
     rows = _in_table(orders.rows[number], on_device(shift, device))
     codes = _Sums.apply(rows[:, :RELATION], table)  # (N, H), without what earlier units were given
 

@@ -11,6 +11,13 @@ from ..players.protocols import Explanation
 from . import ops
 
 
+def agent_of(player: PolicyPlayer) -> nn.Module:
+    """Return the network of a policy of this package."""
+    if not isinstance(player.agent, AgentNetwork):
+        raise TypeError(f"{player.name} has another network")
+    return player.agent.agent
+
+
 class AgentNetwork:
     """An agent such as the script's in arrays, as players ask it (players/policy/player.py)."""
 

@@ -21,6 +21,7 @@ from ..players.population import Population, PopulationMember
 from ..players.protocols import Player
 from ..rules.map import Map
 from . import checkpoints, frozen, ops, probes, registry
+from .players import agent_of
 from .ranks import keep_memory
 from .settings import flags_of, with_file
 
@@ -31,11 +32,11 @@ class PolicyGroup:
     def __init__(self, players: Sequence[PolicyPlayer], threads: int):
         keep_memory()
         # Those that are alike but for their weights follow each other, for `frozen.ask`.
-        settings = [repr(frozen.settings_of(player.agent.agent)) for player in players]
+        settings = [repr(frozen.settings_of(agent_of(player))) for player in players]
         self.players = [players[n] for n in np.argsort(settings, kind="stable")]
         for number, player in enumerate(self.players):
             player.group, player.number = self, number
-        self.agents = {number: p.agent.agent for number, p in enumerate(self.players)}
+        self.agents = {number: agent_of(player) for number, player in enumerate(self.players)}
         self.greedy = np.array([player.greedy for player in self.players])
         self.temperature = np.array([player.temperature for player in self.players])
         self.threads = threads

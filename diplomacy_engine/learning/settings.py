@@ -175,7 +175,7 @@ def _default(args_class: type[_Args], words: list[str], default_map: str | None)
     if game_map is None and start:
         file = policy_path("start-from", start)[1]
         game_map = learning("checkpoints").read(file)["args"]["map"]
-    game_map = game_map or args_class().map
+    game_map = game_map or vars(args_class())["map"]
     return dataclasses.replace(with_file(args_class, game_map), map=game_map)
 
 

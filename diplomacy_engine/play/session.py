@@ -399,9 +399,10 @@ class PlaySession:
                 _check_one_of(power, self.game.powers, "powers of this map")
                 option = choice.get(power)
                 _check_one_of(option, ("me", "guest", *self.choices), f"choices for {power}")
-                kind = HOST if option == "me" else GUEST if option == "guest" else PLAYER
-                seats[power] = Seat(kind)
-                if kind == PLAYER:
+                seats[power] = Seat(
+                    HOST if option == "me" else GUEST if option == "guest" else PLAYER
+                )
+                if seats[power].kind == PLAYER:
                     named[power] = self.choices[option]
             if not begin:
                 self._chosen = dict(choice)

@@ -77,7 +77,7 @@ def load_player(
                 population = read_population(Path(spec.path).parent, game_map)
                 members, likeliest = [population.member(spec.name)], greedy or spec.greedy
                 (player,) = load_members(population, members, greedy=likeliest, threads=1)
-                player.name, player.careful = short_name(spec), careful
+                vars(player).update(name=short_name(spec), careful=careful)
                 return player
             case names.ProgramSpec():
                 programs = importlib.import_module("diplomacy_engine.extras.programs.player")

@@ -11,7 +11,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -29,8 +29,7 @@ from .policy.files import REFERENCE
 
 POPULATION = "population.json"
 MEMBER = ".npz"  # ends the name of a member's file
-Format = Literal[1]
-(FORMAT,) = get_args(Format)
+FORMAT = 1
 FOLDERS = REFERENCE.parent / "population"  # of the bundled populations, one a map
 MOST_LIST = 20_000_000  # bytes of population.json
 MOST_FILE = 20_000_000  # bytes of a member's file
@@ -60,9 +59,9 @@ _Table = list[list[Annotated[float, Meta(ge=0, lt=2**53)]]]
 
 
 class _Saved(Struct):
-    format: Format
+    format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)]
     vocabulary_hash: str
-    observation_version: Literal[OBSERVATION_VERSION]
+    observation_version: Annotated[int, Meta(ge=OBSERVATION_VERSION, le=OBSERVATION_VERSION)]
     games: _Count
     seed: _Count
     members: Annotated[list[PopulationMember], Meta(min_length=2, max_length=MOST_MEMBERS)]

@@ -3,7 +3,7 @@ themselves do not depend on it; the deals of a phase end when the games move on.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Annotated, NamedTuple, Unpack
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .._copies import copied_object
 from ..constants import CONVOY, NONE, RUNNING, Phase
 from ..games.decisions import Decisions, empty_decisions, filled, join_decisions
 from ..games.vector_game import VectorGame
-from ..rules.game_rules import GameRules, Protocol, RuleOptions
+from ..rules.game_rules import GameRules, Protocol
 from ..rules.state import in_movement, is_alive
 from . import binding as kernels
 from .deals import (
@@ -84,11 +84,13 @@ class Press:
         games: VectorGame,
         press: Protocol | None = None,
         press_rounds: int = 1,
-        **options: Unpack[RuleOptions],
+        binding: bool = True,
+        open_press: bool = False,
     ):
         rules = games.rules
         if press is not None:
-            rules = GameRules(games.map, press=press, press_rounds=press_rounds, **options)
+            how = {"press_rounds": press_rounds, "binding": binding, "open_press": open_press}
+            rules = GameRules(games.map, press=press, **how)
         self.games = games
         self.protocol, self.rounds, self.binding, self.open_press = rules.talk
         self.log: list[tuple[Offers, np.ndarray, Words]] | None = None

@@ -1,8 +1,8 @@
 """Observations of powers that talk before they order: the boards, messages and deals."""
 
-from collections.abc import Sequence
 from enum import IntEnum
-from typing import Annotated, Any, NamedTuple
+from operator import itemgetter
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -30,35 +30,30 @@ SLOTS = len(TEMPLATE_OF)
 PLACES = 6
 
 
-def _take(views: Any, rows: np.ndarray) -> Any:
-    boards = BoardViews(*views[:5]).take(rows)
-    return type(views)(*boards, *(array[rows] for array in views[5:]))
+class TalkedViews(BoardViews):
+    """BoardViews of D powers, and behind their arrays those that a class of this kind annotates."""
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = (*BoardViews._fields, *cls.__annotations__)  # type: ignore[assignment]  # more
+        for i, name in enumerate(cls._fields):
+            setattr(cls, name, property(itemgetter(i)))
+
+    def __new__(cls, *arrays: np.ndarray) -> Self:
+        return tuple.__new__(cls, arrays)
+
+    def _replace(self, **arrays: np.ndarray) -> Self:
+        return type(self)(*(self._asdict() | arrays).values())
+
+    @classmethod
+    def of(cls, views: BoardViews, num_powers: int, **talk: np.ndarray) -> Self:
+        """Where no talk is given, nobody of `num_powers` talked."""
+        talk = silence(cls, len(views.row), num_powers) | talk
+        return cls(*views[:5], *(talk[name] for name in cls.__annotations__))
 
 
-def _part(views: Any, first: int, last: int) -> Any:
-    return _take(views, np.arange(first, last))
-
-
-def _join(parts: Sequence[Any]) -> Any:
-    boards = BoardViews.join([BoardViews(*part[:5]) for part in parts])
-    return type(parts[0])(*boards, *map(np.concatenate, zip(*(part[5:] for part in parts))))
-
-
-@classmethod
-def _of(cls, views: BoardViews, num_powers: int, **talk: np.ndarray) -> Any:
-    """Where no talk is given, nobody of `num_powers` talked."""
-    talk = silence(cls, len(views.row), num_powers) | talk
-    return cls(*views[:5], *(talk[name] for name in cls._fields[5:]))
-
-
-class TalkViews(NamedTuple):
+class TalkViews(TalkedViews):
     """BoardViews of D powers, and their talk in this phase; powers are numbered as on the map."""
 
-    board: np.ndarray  # these five as in BoardViews
-    last_order: np.ndarray
-    scalars: np.ndarray
-    row: np.ndarray
-    power: np.ndarray
     wish: Annotated[Int8s, "D, P", NONE]  # peace with each power: 1 wished, 0 not, NONE not asked
     talk_logprob: Annotated[Float32s, "D"]  # log-probability with which all this was drawn
     peace: Annotated[Bools, "D, P"]  # with whom it was made
@@ -66,17 +61,10 @@ class TalkViews(NamedTuple):
     breaches: Annotated[Int32s, "D, P", NONE]
     keeps: Annotated[Int8s, "D", NONE]  # 1 it keeps its deals, 0 it need not, NONE it was not asked
 
-    of, take, part, join = _of, _take, _part, staticmethod(_join)
 
-
-class OfferViews(NamedTuple):
+class OfferViews(TalkedViews):
     """BoardViews of D powers that make and answer offers; powers are numbered as on the map."""
 
-    board: np.ndarray  # these five as in BoardViews
-    last_order: np.ndarray
-    scalars: np.ndarray
-    row: np.ndarray
-    power: np.ndarray
     able: Annotated[Bools, "D, P, SLOTS"]  # what it could offer each power
     places: Annotated[Int16s, "D, P, SLOTS, PLACES", NONE]  # provinces that this is about
     choice: Annotated[Int16s, "D", NONE]  # what it offered: power * SLOTS + slot, or NONE
@@ -89,13 +77,11 @@ class OfferViews(NamedTuple):
     breaches: Annotated[Int32s, "D, P", NONE]  # these two as in TalkViews
     keeps: Annotated[Int8s, "D", NONE]
 
-    of, take, part, join = _of, _take, _part, staticmethod(_join)
 
-
-def silence(kind: type, count: int, powers: int) -> dict[str, np.ndarray]:
+def silence(kind: type[TalkedViews], count: int, powers: int) -> dict[str, np.ndarray]:
     """Return the talk of a kind of views where `count` of so many powers have said nothing."""
-    views = new_arrays(kind, D=count, P=powers, SLOTS=SLOTS, PLACES=PLACES)
-    return dict(zip(kind._fields[5:], views[5:]))
+    talk = new_arrays(kind, D=count, P=powers, SLOTS=SLOTS, PLACES=PLACES)
+    return dict(zip(kind.__annotations__, talk))
 
 
 def who_can_answer(decisions: Decisions, shape: tuple[int, int]) -> np.ndarray:

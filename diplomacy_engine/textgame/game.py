@@ -988,8 +988,7 @@ class Game:
     def from_row(cls, games: VectorGame, row: int) -> "Game":
         """Return a copy of one row of a VectorGame, with an empty history."""
         game = cls(games.rules)
-        for mine, theirs in zip(game._games.state, games.state):
-            mine[0] = theirs[row]
+        game._games.copy_from(games, np.array([row]), np.zeros(1, int), keep_seeds=True)
         if games.history is not None:
             game.vector_game.history.copy_from(games.history, np.array([row]), np.zeros(1, int))
         return game

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import astuple
@@ -50,6 +50,9 @@ class _State(Struct):
     influence: dict[str, list[str]] | None = None
 
 
+_Record = TypeVar("_Record", bound=Mapping)
+
+
 class SavedPhase(TypedDict, total=False):
     """A phase of a saved game; programs add keys of their own."""
 
@@ -59,6 +62,8 @@ class SavedPhase(TypedDict, total=False):
     results: dict[str, list[str]]
     messages: list[dict]
     thoughts: dict
+    votes: list[str]
+    broken: dict[str, list[str]]
 
 
 class _Phase(Struct):
@@ -82,7 +87,7 @@ class _SavedGame(Struct):
 
 
 def saved_game_dictionary(
-    game_id: str, rules: GameRules, phases: list[dict], silent: bool, own_end: bool
+    game_id: str, rules: GameRules, phases: Sequence[SavedPhase], silent: bool, own_end: bool
 ) -> dict:
     """Return the saved game of some phases, the last not yet adjudicated. In a `silent` one nobody
     said anything; with `own_end` it ended as none does in the package's replay: at a year limit, by
@@ -108,7 +113,7 @@ def _without_waives(phase: Mapping) -> dict:
     }
 
 
-def _with_influence(powers: list[str], phases: list[dict]) -> list[dict]:
+def _with_influence(powers: list[str], phases: Sequence[SavedPhase]) -> list[SavedPhase]:
     """Each province is influenced by the last power seen there; the package's page shows it."""
     influence: dict[str, str] = {}
     phases_out = []
@@ -222,7 +227,7 @@ def named_map(saved: Mapping, game_map: str | Path | Map | GameRules | None) -> 
     return "" if game_map is None else f" (the game names map {saved['map']:.60})"
 
 
-def _by_names_of(game_map: Map, phase: Mapping, name: str) -> SavedPhase:
+def _by_names_of(game_map: Map, phase: SavedPhase, name: str) -> SavedPhase:
     """Return a phase in which powers have their names on the map, and phases theirs; UserError if
     the map has no power that has units, orders, votes or broken deals."""
     state = _by_power(game_map, phase["state"], ["units"]) | {"name": name}
@@ -240,7 +245,7 @@ def _by_names_of(game_map: Map, phase: Mapping, name: str) -> SavedPhase:
     return phase
 
 
-def _by_power(game_map: Map, record: Mapping, of_powers_alone: Sequence[str]) -> dict:
+def _by_power(game_map: Map, record: _Record, of_powers_alone: Sequence[str]) -> _Record:
     """Return a record with its tables by the powers' names on the map."""
     named: dict[str, Any] = dict(record)
     for key, table in record.items():
@@ -251,7 +256,7 @@ def _by_power(game_map: Map, record: Mapping, of_powers_alone: Sequence[str]) ->
             named[key] = {name_on(game_map, name): own for name, own in table.items()}
             if len(named[key]) < len(table):
                 raise UserError(f"{key}: has a power twice")
-    return named
+    return named  # type: ignore[return-value]  # a copy with other names
 
 
 def name_on(game_map: Map, name: str) -> str:

@@ -9,18 +9,29 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import torch
 from support.maps import renamed
+from support.self_play import CPU
 from support.tables import slow_but
 
-from diplomacy_engine import VectorGame, load_map, make_bot
+import ppo_selfplay_diplomacy as ppo
+from diplomacy_engine import VectorGame, load_map, make_bot, order_numbers
+from diplomacy_engine.clock import Clock
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.environments import parallel_env
+from diplomacy_engine.environments.pettingzoo_env import STEPS
 from diplomacy_engine.games.observation import POWER
+from diplomacy_engine.learning.experience import Experience
+from diplomacy_engine.learning.ranks import Ranks
+from diplomacy_engine.learning.startup import Setup
 from diplomacy_engine.players.bots import BOTS
+from diplomacy_engine.press.talk_views import SLOTS
 from diplomacy_engine.scoring.outcomes import figure_values
 from diplomacy_engine.scoring.rewards import REWARDS, make_reward, reward_input
+from diplomacy_learners import press
 
 GAMES = 12
-BY_POWER = ("peace", "closed", "breaches")  # parts of an observation with absolute numbers
+BY_POWER = ("peace", "closed", "breaches", "offers")  # parts of an observation, by power
 
 
 def permuted(record: NamedTuple, number: np.ndarray) -> dict[str, np.ndarray]:
@@ -79,7 +90,8 @@ def test_names_of_powers_change_no_game(name):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"press": "mutual"}, {"press": "mutual", "binding": False}]
+    "settings",
+    [{}, *({"press": kind, "binding": bound} for kind in STEPS for bound in (True, False))],
 )
 def test_names_of_powers_change_no_environment(settings):
     game_map = load_map("three")
@@ -104,11 +116,75 @@ def test_names_of_powers_change_no_environment(settings):
         seen, rewards, *_, infos = env.step(actions)
         theirs = {new[agent]: copy.deepcopy(action) for agent, action in actions.items()}
         for action in theirs.values() if settings else ():
-            action["wish"][number] = action["wish"].copy()
+            reply = "wish" if "wish" in action else "answer"
+            action[reply][number] = action[reply].copy()
+            if "offer" in action:
+                action["offer"][2] = number[action["offer"][2]]  # to whom
         also, same_rewards, *_ = other.step(theirs)
         assert {new[agent]: paid for agent, paid in rewards.items()} == same_rewards
         steps += 1
     assert steps >= 6 and not other.agents
+
+
+@pytest.mark.parametrize("talk", [None, *press.KINDS])
+def test_names_of_powers_change_no_buffer(talk):
+    """All powers are the learner's, and give the same orders after the same talk."""
+    game_map = load_map("three")
+    other_map, number = renamed(game_map)
+    shared = {"map": "three", "seed": 1, "num_envs": 6, "num_steps": 40, "hidden": 8}
+    shared |= {"num_layers": 1, "max_years": 4, "learner_seats": 3, "average_exponent": 0.0}
+    spec, kind = ppo.LEARNER_SPEC, ppo.Run
+    args = ppo.Args(**shared)
+    if talk:
+        spec, kind = press.LEARNER_SPEC, press.TalkRun
+        args = press.Args(**shared, press=talk, binding="no")
+    pair = [kind(Setup(spec, args, m, CPU), Ranks()) for m in (game_map, other_map)]
+    games, powers = np.arange(args.num_envs), np.arange(3)
+    for run, seat in zip(pair, (powers, np.argsort(number))):
+        members = np.zeros((len(games), 3), np.int64)
+        run.fill_seats(games, members == 0, np.tile(seat, (len(games), 1)), members)
+    rng, clock = np.random.default_rng(1), Clock()
+    for _ in range(30):
+        if talk:
+            run, other = pair
+            run.phase_talk = run.kind.hold(run.press, run, run.games.decisions(), clock)
+            for name, hint in run.kind.views.__annotations__.items():
+                if name not in run.phase_talk:
+                    continue
+                array = np.take(run.phase_talk[name], np.argsort(number), 1)
+                for axis, letter in enumerate(hint.__metadata__[0].split(", ")):
+                    if letter == "P":
+                        array = np.take(array, np.argsort(number), axis + 1)
+                if name == "choice":
+                    to = np.append(number, 0)[array // SLOTS]
+                    array = np.where(array == NONE, array, to * SLOTS + array % SLOTS)
+                other.phase_talk[name] = array
+        picked = None
+        for run, old in zip(pair, (powers, np.argsort(number))):
+            own = run.games.decisions()
+            own = run.agent.legal_orders(
+                run.games, own.take(np.lexsort((old[own.power], own.game)))
+            )
+            most = np.diff(own.order_start)
+            picked = rng.integers(0, most) if picked is None else picked
+            obs = run.observe(run.agent, own.game, own.power)
+            action = run.agent.get_action_and_value(obs, own, picked)
+            orders = run.games.new_orders()
+            run.games.write_orders(orders, own, order_numbers(own, picked))
+            with torch.no_grad():
+                ppo.Run.store(run, Experience(obs, own, picked), action, orders)
+            result = run.games.step(orders)
+            ppo.pay_learner(run, result)
+            run.games.reset(ppo.games_over(run, result)[0])
+    ours, theirs = (run.buffer.take_batch(ppo.compute_gae(run.buffer, 0.99, 0.9)) for run in pair)
+    for name in ours._fields[1:]:
+        np.testing.assert_allclose(getattr(theirs, name), getattr(ours, name), atol=1e-5)
+    assert len(ours.returns) > 100 and ours.returns.any()
+    decisions, renumbered = ours.experience.decisions, theirs.experience.decisions
+    renumbered = renumbered._replace(power=np.argsort(number)[renumbered.power])
+    for name, array in decisions._asdict().items():
+        np.testing.assert_array_equal(getattr(renumbered, name), array, name)
+    np.testing.assert_array_equal(theirs.experience.obs.power, number[ours.experience.obs.power])
 
 
 # Searches take minutes; `lookahead` takes longer than that.

@@ -214,6 +214,8 @@ class DecoupledUct(SearchPlayer):
     `own` draws the joint orders of all powers and, as they come, retreats and adjustments.
     """
 
+    value: CenterClaims
+
     def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
         super().__init__(own, value, name)
         self.settings = settings

@@ -29,7 +29,7 @@ class Talk(NamedTuple):
     binding: bool = True  # whether deals must be kept
 
     def take(self, rows: np.ndarray | list) -> "Talk":
-        deals = Deals(*(array[rows] for array in self.known))
+        deals = Deals._make([array[rows] for array in self.known])
         breaches = None if self.breaches is None else self.breaches[rows]
         seats = self.game[rows], self.power[rows]
         return Talk(self.games, self.decisions, *seats, deals, breaches, self.binding)

@@ -11,7 +11,15 @@ from ...games.vector_game import VectorGame
 from ...players.policy.player import Network, PolicyPlayer
 from ...rules.state import Salt
 from ..deals import Offers, join_offers
-from ..talk_views import SLOTS, OfferViews, TalkViews, Template, silence, who_can_answer
+from ..talk_views import (
+    SLOTS,
+    OfferViews,
+    TalkedViews,
+    TalkViews,
+    Template,
+    silence,
+    who_can_answer,
+)
 from .negotiation import Talk, best_of_pairs
 from .neighbors import PeaceNegotiator
 from .templates import DealChooser, deal_offers, possible_deals, read_offers
@@ -47,7 +55,7 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
     accepts peace alone, by the same wishes."""
 
     agent: TalkingNetwork
-    views: type = TalkViews
+    views: type[TalkedViews] = TalkViews
     breaks_deals: bool | np.ndarray = False
     _heard: tuple | None = None
 
@@ -60,7 +68,7 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
             return np.full((len(talk.game), count), 0.5, np.float32)
         return talk_noise(talk.games, talk.game, talk.power, salt, count, first)
 
-    def _asked(self, talk: Talk) -> TalkViews | OfferViews:
+    def _asked(self, talk: Talk) -> TalkedViews:
         obs = self.observe(talk.games, talk.game, talk.power)
         return obs if talk.breaches is None else obs._replace(breaches=talk.breaches)
 
@@ -85,15 +93,15 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
             breaches = np.where(now, np.maximum(breaches, broken), breaches)
         self._heard = talk.games, state.seed.copy(), state.turn.copy(), deals, breaches
         if not self.agent.binding:
-            if np.shape(self.breaks_deals) != deals.shape[1:3]:
-                self.breaks_deals = np.zeros(deals.shape[1:3], bool)
+            breaks = np.asarray(self.breaks_deals)
+            if breaks.shape != deals.shape[1:3]:
+                breaks = np.zeros(deals.shape[1:3], bool)
             obs = self.observe(talk.games, talk.game, talk.power)
             keeps = self.agent.sample_keeps(obs, self._noise(talk, Salt.KEEPS, 1)[:, 0])[0]
-            self.breaks_deals[talk.game, talk.power] = keeps == 0
+            breaks[talk.game, talk.power] = keeps == 0
+            self.breaks_deals = breaks
 
-    def observe(
-        self, games: VectorGame, rows: np.ndarray, powers: np.ndarray
-    ) -> TalkViews | OfferViews:
+    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> TalkedViews:
         views = super().observe(games, rows, powers)
         memory = {}
         if self._heard is not None and self._heard[0] is games:

@@ -41,7 +41,7 @@ class Trials:
         if self._drawn and self._drawn[0][0] is games and self._drawn[0][1:] == key[1:]:
             return self._drawn[1]
         if isinstance(self.player, PolicyPlayer):
-            profiles = self._of_policy(games, rows)
+            profiles = self._of_policy(self.player, games, rows)
         else:
             seeds = phase_seeds(games, rows, NONE, Salt.TRIALS, self.profiles)
             act, (room, _) = PlayerDraws(self.player).plain, self._room_like(games)
@@ -56,11 +56,11 @@ class Trials:
             self._room = room, Press(room, "offers")
         return self._room
 
-    def _of_policy(self, games: VectorGame, rows: np.ndarray) -> np.ndarray:
+    def _of_policy(self, player: PolicyPlayer, games: VectorGame, rows: np.ndarray) -> np.ndarray:
         """Each board is encoded once."""
         decisions = games.decisions(rows)
         seeds = phase_seeds(games, decisions.game, decisions.power, Salt.TRIALS, self.profiles)
-        drawn, _ = PolicyDraws(self.player).draw(games, decisions, seeds)
+        drawn, _ = PolicyDraws(player).draw(games, decisions, seeds)
         profiles = np.full((len(rows), *drawn.shape[1:]), NONE, np.int32)
         d, k, v = np.nonzero(drawn != NONE)
         profiles[np.searchsorted(rows, decisions.game)[d], k, v] = drawn[d, k, v]
