@@ -285,7 +285,7 @@ def play_groups(
         advantage = float(result.advantage[group, copied, power])
         if copied < args.capture_replies:
             line = {"step": step + 1, "group": group, "copy": copied, "phase": phase, "power": name}
-            texts = {"prompt": player.model.tokenizer.decode(reply.prompt), "reply": reply.text}
+            texts = {"prompt": player.model.text_of(reply.prompt), "reply": reply.text}
             line |= texts | {
                 "score": float(result.score[group, copied, power]),
                 "advantage": advantage,

@@ -73,7 +73,7 @@ class BoardViews(NamedTuple):
         """Return the views of the given rows, in that order, and only the boards they need."""
         boards, row = np.unique(self.row[rows], return_inverse=True)
         of_boards = (array[boards] for array in self[:3])
-        return type(self)(*of_boards, row, *(array[rows] for array in self[4:]))
+        return type(self)(*[*of_boards, row, *(array[rows] for array in self[4:])])
 
     def part(self, first: int, last: int) -> Self:
         return self.take(np.arange(first, last))

@@ -96,7 +96,7 @@ def to_bytes(value: object) -> bytes:
     return content.getvalue()
 
 
-def from_bytes(content: bytes) -> object:
+def from_bytes(content: bytes) -> dict:
     return torch.load(io.BytesIO(content), weights_only=True)
 
 

@@ -9,6 +9,7 @@ import torch
 from ..games.decisions import Decisions, join_decisions, ragged_rows
 from ..games.observation import BoardViews
 from .boards import on_device
+from .ranks import Sums
 
 _Part = TypeVar("_Part", bound=tuple)
 
@@ -61,7 +62,7 @@ class Batch(NamedTuple):
     def take(self, rows: np.ndarray) -> "Batch":
         return take_rows(self, rows)
 
-    def sums(self) -> dict[str, np.ndarray]:
+    def sums(self) -> Sums:
         """Return `batch`: its size, and the sums that `statistics.explained_variance` needs."""
         returns = self.returns.astype(np.float64)
         residuals = (self.returns - self.values).astype(np.float64)

@@ -137,7 +137,7 @@ class Pipes:
             _receive_into(pipe, theirs)
             own += theirs
         for pipe in self.pipes:
-            pipe.send_bytes(own)
+            pipe.send_bytes(own.data)
 
 
 def _receive(pipe: Connection):

@@ -39,6 +39,8 @@ class Writer(Protocol):
 
     def prompt_tokens(self, prompt: str) -> list[int]: ...
 
+    def text_of(self, tokens: Sequence[int]) -> str: ...
+
 
 class LocalPlayer(LanguagePlayer):
     """Asks a model of this process; each of its orders is legal, and none is missing, unless it is

@@ -202,6 +202,9 @@ class LanguageModel:
             tokens.pop()
         return tokens or [self.tokenizer.eos_token_id]
 
+    def text_of(self, tokens: Sequence[int]) -> str:
+        return self.tokenizer.decode(tokens)
+
     def _tokens_of(self, text: str) -> list[int]:
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 
@@ -252,7 +255,7 @@ class LanguageModel:
     def _text(self, draft: Draft) -> str:
         # Where there are no lines that it may have to end, the end of text is no part of it.
         end = None if draft.question.slots else self.tokenizer.eos_token_id
-        return self.tokenizer.decode([token for token in draft.reply.tokens if token != end])
+        return self.text_of([token for token in draft.reply.tokens if token != end])
 
     def _feed(self, drafts: Sequence[Draft], cache, mask: torch.Tensor):
         """Show the network what is pending; return logits (B, V), cache and mask (B, seen). Rows
@@ -305,11 +308,7 @@ class LanguageModel:
             chosen = chosen.minimum(torch.tensor(lengths) - 1)
         for row, (draft, _) in enumerate(rows):
             token = int(tokens[row, chosen[row]])
-            text = (
-                ""
-                if draft.node is not None
-                else self.tokenizer.decode([*draft.reply.tokens, token])
-            )
+            text = "" if draft.node is not None else self.text_of([*draft.reply.tokens, token])
             draft.take(token, float(logprobs[row, chosen[row]]), text, self.tokenizer.eos_token_id)
 
     def _masked(
