@@ -89,8 +89,9 @@ class Press:
     ):
         rules = games.rules
         if press is not None:
-            talk: RuleOptions = {"press_rounds": press_rounds, "open_press": open_press}
-            rules = GameRules(games.map, press=press, binding=binding, **talk)
+            talk: RuleOptions = {"press": press, "press_rounds": press_rounds}
+            talk |= {"binding": binding, "open_press": open_press}
+            rules = GameRules(games.map, **talk)
         self.games = games
         self.protocol, self.rounds, self.binding, self.open_press = rules.talk
         self.log: list[tuple[Offers, np.ndarray, Words]] | None = None
@@ -123,7 +124,8 @@ class Press:
             self._turn[fresh], self._seed[fresh] = state.turn[fresh], state.seed[fresh]
             self.tally.phases[fresh & moving] += 1
             stale = fresh & self._bound
-            for array, value in zip(self.deals, (NONE, 0, 0, 0, False, False)):
+            arrays: tuple[np.ndarray, ...] = self.deals
+            for array, value in zip(arrays, (NONE, 0, 0, 0, False, False)):
                 array[stale] = value
             self._bound[stale] = False
             self.come_due = []
@@ -393,7 +395,8 @@ class Press:
 
     def take_up(self, deals: Deals, later: Sequence[LaterDeal] = ()) -> None:
         self.talking()
-        for mine, theirs in zip(self.deals, deals):
+        arrays: tuple[np.ndarray, ...] = self.deals
+        for mine, theirs in zip(arrays, deals):
             mine[:] = theirs
         self._bound[:] = deals.dealt.any((1, 2))
         self.later = list(later)
