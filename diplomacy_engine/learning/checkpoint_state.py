@@ -141,7 +141,7 @@ def unpack(
     shared = loads(next(states), anew, saved["device"], device)
     parts = dict(enumerate(dumps(shared, anew)[1]))
     own, generators = loads(next(states), {**anew, **parts}, saved["device"], device)
-    return shared | own, generators
+    return dict(shared) | own, generators
 
 
 def _attributes(run: Run) -> dict[str, object]:

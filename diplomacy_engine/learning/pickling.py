@@ -98,7 +98,7 @@ def dumps(value: object, anew: Mapping) -> tuple[bytes, list]:
     return content.getvalue(), visited
 
 
-def loads(content: bytes, anew: Mapping, before: str, device: str) -> Any:
+def loads(content: bytes, anew: Mapping, before: str, device: str) -> dict | tuple:
     """Return the value of bytes; tensors of a device of the kind `before` come to `device`."""
 
     class Unpickler(pickle.Unpickler):
