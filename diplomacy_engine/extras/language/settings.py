@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ..._http import read_url
-from ..._suggest import quoted
+from ..._suggest import did_you_mean, quoted
 from ...errors import UserError
 from ...players.bots import BOTS
 from ...players.names import LanguageSpec
@@ -113,8 +113,9 @@ def settings_of(values: Mapping, where: str) -> LanguageSettings:
         fits = [name for name, kinds in CONSTRAINTS.items() if name and chosen in kinds]
         hint = f"; set 'server' to {' or '.join(fits)}" if fits and not settings.server else ""
         wrong = f"constraint: {place} has no {quoted(chosen, 40)} ({', '.join(constraints)}){hint}"
-    if settings.fallback not in BOTS:
-        wrong = f"fallback: one of {', '.join(BOTS)}, not {quoted(settings.fallback, 40)}"
+    bot = settings.fallback
+    if bot not in BOTS:
+        wrong = f"fallback: there is no bot {quoted(bot, 40)}{did_you_mean(bot, BOTS)}"
     if settings.base_url:
         read_url(settings.base_url, f"{where}: base_url")
         key = settings.api_key()
