@@ -276,7 +276,7 @@ class Ranks:
         mean = total / np.maximum(count, 1)
         variance = (squares - count * mean**2) / np.maximum(count - 1, 1)
         deviation = np.where(count > 1, np.sqrt(np.maximum(variance, 0)), 1)
-        moments = np.float32(np.stack([mean, deviation], 2))
+        moments = np.stack([mean, deviation], 2).astype(np.float32)
         for e, parts in enumerate(epochs):
             for m, rows in enumerate(parts):
                 if count[e, m]:
