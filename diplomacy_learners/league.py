@@ -89,9 +89,9 @@ class LeagueRun(ppo.Run):
             self.wins[kind] = float(np.mean(wins))
 
     def evaluate(
-        self, ranks: startup.Ranks, log: startup.RunLog, last: bool, **options: object
+        self, ranks: startup.Ranks, log: startup.RunLog, last: bool, **how: object
     ) -> None:
-        super().evaluate(ranks, log, last, **options)
+        super().evaluate(ranks, log, last, **how)
         if ranks.rank == 0:
             wins = {f"league/win_{kind}": win for kind, win in self.wins.items()}
             log.scalars(wins | {"league/exploiters": self.exploiters}, self.step)

@@ -42,8 +42,8 @@ from diplomacy_engine.press.talk_views import (
     TEMPLATE_OF,
     TEMPLATES,
     OfferViews,
-    TalkedViews,
     TalkViews,
+    WithTalk,
     silence,
     who_can_answer,
 )
@@ -372,7 +372,7 @@ class TalkRun(TeamRun):
     def press(self) -> Press:
         return Press(self.games)
 
-    def observe(self, agent: nn.Module, rows: np.ndarray, powers: np.ndarray) -> TalkedViews:
+    def observe(self, agent: nn.Module, rows: np.ndarray, powers: np.ndarray) -> WithTalk:
         """Return an agent's observations of boards and talk of games `rows` (n,) as `powers`."""
         talk = {name: array[rows, powers] for name, array in self.phase_talk.items()}
         obs = agent.observe(self.games, rows, powers)
@@ -575,7 +575,7 @@ class TalkingAgentNetwork(AgentNetwork):
 class Kind(NamedTuple):
     agent: type[TalkingAgent]
     player: type[WishingPlayer]
-    views: type[TalkedViews]  # observations of the deciding powers
+    views: type[WithTalk]  # observations of the deciding powers
     counts: type[WishCounts]
     hold: Callable[[Press, TalkRun, Decisions, Clock], PhaseTalk]  # holds the talk of a phase
 

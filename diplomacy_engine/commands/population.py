@@ -117,13 +117,11 @@ def _population(arguments: Rank | Show) -> Population:
     if arguments.population:
         game_map = load_map(arguments.map) if arguments.map else None
         return read_population(arguments.population, game_map)
-    players, saved_games = (), ()
-    if isinstance(arguments, Rank):
-        players, saved_games = arguments.player, arguments.saved_games
+    saved_games = getattr(arguments, "saved_games", ())
     if arguments.map is None and saved_games:
         game_map = load_replays(saved_games[0])[0].map
     else:
-        game_map = map_of(arguments.map, players)
+        game_map = map_of(arguments.map, getattr(arguments, "player", ()))
     return read_population(population_folder(None, game_map), game_map)
 
 

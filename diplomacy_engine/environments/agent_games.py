@@ -25,11 +25,9 @@ from .settings import AgentOptions, AgentSettings, Opponents
 
 def list_opponents(opponents: Opponents) -> list[str | Path | Player]:
     """`opponents`: a bot's name, the path of a checkpoint, a Player, or a list of them."""
-    choices: list[str | Path | Player]
     if isinstance(opponents, str) or not isinstance(opponents, Sequence):
-        choices = [opponents]
-    else:
-        choices = list(opponents)
+        opponents = [opponents]
+    choices = list(opponents)
     if not choices or not all(
         isinstance(each, str | Path) or hasattr(each, "act") for each in choices
     ):

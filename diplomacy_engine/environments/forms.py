@@ -47,7 +47,6 @@ def _orders_space(games: VectorGame) -> spaces.Box:
 
 
 Mask = np.ndarray | tuple[Int8s, ...]
-Shape = tuple[int, ...]
 Taken = tuple[np.ndarray, np.ndarray]  # the rows that are ready; numbers of illegal orders (E,)
 One = dict[str, np.ndarray] | np.ndarray | str  # what an agent observes
 Many = dict[str, np.ndarray] | np.ndarray | tuple[str, ...]  # the same of some agents
@@ -148,17 +147,13 @@ class ProvinceForm:
         """Note that `rows` have reached a decision of the agent, or their end."""
 
     def observe(self, rows: np.ndarray) -> Many:
-        return self._boards(rows)
-
-    def _boards(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        board, last_order, scalars = self._games.observe_powers(rows, self._agents.agent[rows])
-        return {"board": board, "last_order": last_order, "scalars": scalars}
+        return self._games.observe_powers(rows, self._agents.agent[rows])._asdict()
 
     def masks(self, rows: np.ndarray) -> np.ndarray | None:
         """(rows, M) int8; None: the form has none."""
         return self._agents.mask.take(rows, 0)
 
-    def take(self, action: object, strict: bool, many: Shape = ()) -> Taken:
+    def take(self, action: object, strict: bool, many: tuple[int, ...] = ()) -> Taken:
         """Write the orders of an action, or of `many` (E,); UserError if it is no action.
 
         Returns the rows that are ready, and the numbers of illegal orders (E,). If `strict`, an
@@ -182,7 +177,7 @@ class ProvinceForm:
         return province_action(self._games, action, v)
 
 
-def _integers(space: spaces.Space, action: object, many: Shape) -> np.ndarray:
+def _integers(space: spaces.Space, action: object, many: tuple[int, ...]) -> np.ndarray:
     """Return an action, or `many`, as (E, ...) int64."""
     array, shape = np.asarray(action), (*many, *(space.shape or ()))
     if array.shape != shape or array.dtype.kind not in "iu":
@@ -225,7 +220,8 @@ class SequentialForm(ProvinceForm):
         province = agents.queue[rows, at].astype(np.int64)
         nothing = (province == NONE) | (agents.queued[rows] == 0)
         province[nothing] = agents.queue.shape[1]
-        return self._boards(rows) | {"given": self._phase_orders[rows], "province": province}
+        shared = self._games.observe_powers(rows, agents.agent[rows])._asdict()
+        return shared | {"given": self._phase_orders[rows], "province": province}
 
     def masks(self, rows: np.ndarray) -> np.ndarray | None:
         agents, games = self._agents, self._games
@@ -234,7 +230,7 @@ class SequentialForm(ProvinceForm):
         games.call(mask_slots, games.table, *read, out)
         return out if rows is agents.every_row else out.take(rows, 0)
 
-    def take(self, action: object, strict: bool, many: Shape = ()) -> Taken:
+    def take(self, action: object, strict: bool, many: tuple[int, ...] = ()) -> Taken:
         agents, games = self._agents, self._games
         actions = _integers(self.action_space, action, many)
         written = agents.orders, self._phase_orders, self._illegal
@@ -322,7 +318,7 @@ class TextForm(ProvinceForm):
     def masks(self, rows: np.ndarray) -> None:
         pass
 
-    def take(self, action: object, strict: bool, many: Shape = ()) -> Taken:
+    def take(self, action: object, strict: bool, many: tuple[int, ...] = ()) -> Taken:
         texts = action if many else [action]
         texts = list(texts) if isinstance(texts, (list, tuple, np.ndarray)) else []
         count = many[0] if many else 1
@@ -366,7 +362,7 @@ class VoteForm:
         masks = self._form.masks(rows)
         return None if masks is None else with_vote_open(masks)
 
-    def take(self, action: object, strict: bool, many: Shape = ()) -> Taken:
+    def take(self, action: object, strict: bool, many: tuple[int, ...] = ()) -> Taken:
         actions = _integers(self.action_space, action, many)
         votes = actions[:, -1]
         wrong = (votes != 0) & (votes != 1)

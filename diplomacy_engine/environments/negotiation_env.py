@@ -133,13 +133,11 @@ class NegotiationEnv(gymnasium.Env):
 
     def _speak(self, decisions: Decisions, numbers: list[int]) -> tuple[bool, bool]:
         clauses, other = clauses_to_offer(self._games, decisions, self._power, numbers), numbers[2]
-        if clauses is None:
+        if clauses is None or not isinstance(self._partner, Negotiator):
             return False, False
         offers = make_offers([(0, self._power, other, clauses)])
         game, power = np.zeros(1, np.int64), np.array([other])
-        agreed = np.zeros(1, bool)
-        if isinstance(self._partner, Negotiator):
-            agreed = self._partner.answers(talk_of(self._press, decisions, game, power), offers)
+        agreed = self._partner.answers(talk_of(self._press, decisions, game, power), offers)
         confirmed = bool(self._press.settle(offers, agreed, decisions)[0] == OfferResult.CONFIRMED)
         if isinstance(self._partner, Listener):
             self._partner.hear(talk_of(self._press, decisions, game, power))

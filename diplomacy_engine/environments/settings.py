@@ -80,8 +80,7 @@ def settings_of(
     others = {name: value for name, value in arguments.items() if name not in rule_names}
     settings = convert(cls, others | own, "this environment")
     refuse_without_effect(settings, changed(settings))
-    chosen = {name: arguments.get(name) for name in rule_names}
-    options: dict = {name: value for name, value in chosen.items() if value is not None}
+    options: dict = {n: value for n in rule_names if (value := arguments.get(n)) is not None}
     base = GameRules.of(game)
     rules = replace(GameRules.of(replace(base, **cls.FIXED), **options), **cls.FIXED)
     for name in changed(base).intersection(OPTIONS).difference(rule_names):

@@ -31,9 +31,8 @@ def act(
     if kind in _alone:
         return None
     try:
-        tables, (noise, temperature) = _tables(
-            agents, boards, orders, firsts, edges, noise, temperature
-        )
+        sampled_by = _tables(agents, boards, orders, firsts, edges, noise, temperature)
+        tables, (noise, temperature) = sampled_by
     except torch.OutOfMemoryError:
         raise
     except FAILURES as error:
@@ -56,8 +55,7 @@ class _Tables(nn.Module):
     def forward(
         self, orders: SharedOrders, sampled_by: tuple, named: list, *of_boards: torch.Tensor
     ) -> list[torch.Tensor]:
-        features, globals_, owner, viewer = of_boards
-        boards = Boards(features, globals_, owner, viewer, None, self.agent.inputs.num_powers)
+        boards = Boards._make([*of_boards, None, self.agent.inputs.num_powers])
         orders.named = named
         action = self.agent.get_action(self.agent.encode(boards), orders, *sampled_by)
         if action.chosen is not orders.chosen:

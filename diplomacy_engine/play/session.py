@@ -98,8 +98,7 @@ class PlaySession:
         self.file = self._first = Path(file)
         self._draw = draw
         self.opened: list[PlaySession] = []
-        self._rank = rank
-        self._standing: str | None = None
+        self._rank, self._standing = rank, ""
         self.maps = list(choices.maps)
         self._load, self._choices = load, choices
         self._offered, self._mixed = choices.offered, choices.mixed
@@ -318,7 +317,7 @@ class PlaySession:
             self._commit(self.now, replace(self.record, tokens=_new_tokens(self.game)))
             self._chosen = self._chosen or self._as_chosen()
             self._commit(after, record, self._unused_file())
-            self.trouble, self._standing = "", None
+            self.trouble = self._standing = ""
             with self._loading:
                 self._offer(self.game.rules)
             for name in self.drawn:
@@ -592,8 +591,7 @@ class PlaySession:
         with self.lock:
             if not (self.rated and self.game.is_over and self.now.powers_of(HOST)):
                 return ""
-            if self._standing is None:
-                self._standing = self._rank(self.file)
+            self._standing = self._standing or self._rank(self.file)
             return self._standing
 
     @property

@@ -124,8 +124,7 @@ class Press:
             self._turn[fresh], self._seed[fresh] = state.turn[fresh], state.seed[fresh]
             self.tally.phases[fresh & moving] += 1
             stale = fresh & self._bound
-            arrays: tuple[np.ndarray, ...] = self.deals
-            for array, value in zip(arrays, (NONE, 0, 0, 0, False, False)):
+            for array, value in zip(map(np.asarray, self.deals), (NONE, 0, 0, 0, False, False)):
                 array[stale] = value
             self._bound[stale] = False
             self.come_due = []
@@ -395,8 +394,7 @@ class Press:
 
     def take_up(self, deals: Deals, later: Sequence[LaterDeal] = ()) -> None:
         self.talking()
-        arrays: tuple[np.ndarray, ...] = self.deals
-        for mine, theirs in zip(arrays, deals):
+        for mine, theirs in zip(map(np.asarray, self.deals), deals):
             mine[:] = theirs
         self._bound[:] = deals.dealt.any((1, 2))
         self.later = list(later)

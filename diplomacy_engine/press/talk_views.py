@@ -30,7 +30,7 @@ SLOTS = len(TEMPLATE_OF)
 PLACES = 6
 
 
-class TalkedViews(BoardViews):
+class WithTalk(BoardViews):
     """BoardViews of D powers, and behind their arrays those that a class of this kind annotates."""
 
     def __init_subclass__(cls) -> None:
@@ -51,7 +51,7 @@ class TalkedViews(BoardViews):
         return cls(*views[:5], *(talk[name] for name in cls.__annotations__))
 
 
-class TalkViews(TalkedViews):
+class TalkViews(WithTalk):
     """BoardViews of D powers, and their talk in this phase; powers are numbered as on the map."""
 
     wish: Annotated[Int8s, "D, P", NONE]  # peace with each power: 1 wished, 0 not, NONE not asked
@@ -62,7 +62,7 @@ class TalkViews(TalkedViews):
     keeps: Annotated[Int8s, "D", NONE]  # 1 it keeps its deals, 0 it need not, NONE it was not asked
 
 
-class OfferViews(TalkedViews):
+class OfferViews(WithTalk):
     """BoardViews of D powers that make and answer offers; powers are numbered as on the map."""
 
     able: Annotated[Bools, "D, P, SLOTS"]  # what it could offer each power
@@ -78,7 +78,7 @@ class OfferViews(TalkedViews):
     keeps: Annotated[Int8s, "D", NONE]
 
 
-def silence(kind: type[TalkedViews], count: int, powers: int) -> dict[str, np.ndarray]:
+def silence(kind: type[WithTalk], count: int, powers: int) -> dict[str, np.ndarray]:
     """Return the talk of a kind of views where `count` of so many powers have said nothing."""
     talk = new_arrays(kind, D=count, P=powers, SLOTS=SLOTS, PLACES=PLACES)
     return dict(zip(kind.__annotations__, talk))

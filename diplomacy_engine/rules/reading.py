@@ -461,9 +461,8 @@ def _names(game_map: Map) -> tuple[dict[tuple[str, ...], tuple[int, ...]], list]
     """Return token sequences -> the provinces they name, and the full names in short. Codes come
     first, then aliases and full names, then PLACES. What begins like an order names nothing: were
     "Par H" a name, nobody could tell PAR to hold."""
-    codes: dict[tuple[str, ...], tuple[int, ...]]
     codes = {(code,): (index,) for code, index in game_map.province_index.items()}
-    exact = dict(codes)
+    exact: dict[tuple[str, ...], tuple[int, ...]] = {key: own for key, own in codes.items()}
     plain: list[tuple] = []
     named = [(name.upper(), code) for code, name in game_map.province_names.items()]
     for name, code in (*game_map.aliases.items(), *named):

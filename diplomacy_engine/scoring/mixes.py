@@ -48,8 +48,7 @@ class RewardMix:
 
     def weigh(self, paid: Mapping[str, np.ndarray], progress: float = 0.0) -> np.ndarray:
         """Return the weighted sum, float32, of the parts' rewards, at a progress of 0..1."""
-        weights = self.weights(progress).items()
-        return np.sum([np.float32(w) * paid[name] for name, w in weights], axis=0)
+        return np.sum([np.float32(w) * paid[n] for n, w in self.weights(progress).items()], axis=0)
 
     def __call__(self, game: RewardInput, progress: float = 0.0) -> np.ndarray:
         """Return the rewards of a step, (E, P) float32, at a training progress of 0..1."""

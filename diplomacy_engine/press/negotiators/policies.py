@@ -11,15 +11,7 @@ from ...games.vector_game import VectorGame
 from ...players.policy.player import Network, PolicyPlayer
 from ...rules.state import Salt
 from ..deals import Offers, join_offers
-from ..talk_views import (
-    SLOTS,
-    OfferViews,
-    TalkedViews,
-    TalkViews,
-    Template,
-    silence,
-    who_can_answer,
-)
+from ..talk_views import SLOTS, OfferViews, TalkViews, Template, WithTalk, silence, who_can_answer
 from .negotiation import Talk, best_of_pairs
 from .neighbors import PeaceNegotiator
 from .templates import DealChooser, deal_offers, possible_deals, read_offers
@@ -55,7 +47,7 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
     accepts peace alone, by the same wishes."""
 
     agent: TalkingNetwork
-    views: type[TalkedViews] = TalkViews
+    views: type[WithTalk] = TalkViews
     breaks_deals: bool | np.ndarray = False
     _heard: tuple | None = None
 
@@ -68,7 +60,7 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
             return np.full((len(talk.game), count), 0.5, np.float32)
         return talk_noise(talk.games, talk.game, talk.power, salt, count, first)
 
-    def _asked(self, talk: Talk) -> TalkedViews:
+    def _asked(self, talk: Talk) -> WithTalk:
         obs = self.observe(talk.games, talk.game, talk.power)
         return obs if talk.breaches is None else obs._replace(breaches=talk.breaches)
 
@@ -101,7 +93,7 @@ class WishingPlayer(PeaceNegotiator, PolicyPlayer):
             breaks[talk.game, talk.power] = keeps == 0
             self.breaks_deals = breaks
 
-    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> TalkedViews:
+    def observe(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> WithTalk:
         views = super().observe(games, rows, powers)
         memory = {}
         if self._heard is not None and self._heard[0] is games:
