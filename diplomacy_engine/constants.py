@@ -29,7 +29,6 @@ Counters:
 """
 
 from enum import IntEnum
-from typing import Literal, get_args
 
 from ._suggest import quoted
 from .errors import UserError
@@ -93,8 +92,7 @@ NO_CONVOY = 8
 DISRUPTED = 16
 DISLODGED = 32
 DISBANDED = 64
-ResultWord = Literal["bounce", "void", "cut", "no convoy", "disrupted", "dislodged", "disband"]
-RESULT_WORDS: tuple[str, ...] = get_args(ResultWord)
+RESULT_WORDS = ("bounce", "void", "cut", "no convoy", "disrupted", "dislodged", "disband")
 
 COASTS = ("", "NC", "EC", "SC", "WC")  # index 0: the province itself
 UNIT_LETTERS = "AF"

@@ -222,7 +222,7 @@ def map_of(name: str | None, players: Sequence[str | PlayerSpec], usual: str = "
 def load_by_flags(
     name: str | PlayerSpec, game_map: Map, flags: PlayerFlags, careful: bool = False
 ) -> Player:
-    how = {"script": flags.script, "greedy": flags.greedy, "assume": flags.assume}
+    how: dict = {"script": flags.script, "greedy": flags.greedy, "assume": flags.assume}
     return load_player(name, game_map=game_map, careful=careful, **how)
 
 

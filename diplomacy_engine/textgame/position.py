@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
@@ -332,6 +332,7 @@ def parse_position_line(text: str) -> tuple[str, dict]:
 
 
 _ByPower = dict[str, list[str]]
+_Result = Literal[tuple(constants.RESULT_WORDS)]  # type: ignore[valid-type]  # named at run time
 
 
 class _State(Struct):
@@ -340,7 +341,7 @@ class _State(Struct):
     retreats: dict[str, _ByPower] | None = None  # unit -> places of each power
     centers: _ByPower | None = None
     last_orders: _ByPower | None = None
-    last_results: dict[str, list[constants.ResultWord]] | None = None  # of units
+    last_results: dict[str, list[_Result]] | None = None  # of units
 
 
 def load_state(

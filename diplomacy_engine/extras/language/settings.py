@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ..._http import read_url
-from ..._suggest import did_you_mean, quoted
+from ..._suggest import quoted
 from ...errors import UserError
 from ...players.bots import BOTS
 from ...players.names import LanguageSpec
@@ -69,7 +69,7 @@ class LanguageSettings(TrainedWith):
     """times that a request is sent again after a lost connection or a busy server"""
     reasks: Annotated[int, Meta(ge=0, le=20)] = 2
     """times that a model is asked again for orders that were illegal or missing"""
-    fallback: str = "hold"
+    fallback: Literal[tuple(BOTS)] = "hold"  # type: ignore[valid-type]  # named at run time
     """bot that orders the units for which no legal order came"""
     concurrency: Annotated[int, Meta(ge=1, le=256)] = 8
     """requests at the same time"""
@@ -113,9 +113,6 @@ def settings_of(values: Mapping, where: str) -> LanguageSettings:
         fits = [name for name, kinds in CONSTRAINTS.items() if name and chosen in kinds]
         hint = f"; set 'server' to {' or '.join(fits)}" if fits and not settings.server else ""
         wrong = f"constraint: {place} has no {quoted(chosen, 40)} ({', '.join(constraints)}){hint}"
-    bot = settings.fallback
-    if bot not in BOTS:
-        wrong = f"fallback: there is no bot {quoted(bot, 40)}{did_you_mean(bot, BOTS)}"
     if settings.base_url:
         read_url(settings.base_url, f"{where}: base_url")
         key = settings.api_key()
