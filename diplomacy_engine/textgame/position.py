@@ -332,7 +332,6 @@ def parse_position_line(text: str) -> tuple[str, dict]:
 
 
 _ByPower = dict[str, list[str]]
-_Result = Literal[tuple(constants.RESULT_WORDS)]  # type: ignore[valid-type]  # named at run time
 
 
 class _State(Struct):
@@ -341,7 +340,8 @@ class _State(Struct):
     retreats: dict[str, _ByPower] | None = None  # unit -> places of each power
     centers: _ByPower | None = None
     last_orders: _ByPower | None = None
-    last_results: dict[str, list[_Result]] | None = None  # of units
+    # Of units; a type checker does not know the words.
+    last_results: dict[str, list[Literal[tuple(constants.RESULT_WORDS)]]] | None = None  # type: ignore[valid-type]
 
 
 def load_state(
