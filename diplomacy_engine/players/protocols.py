@@ -38,9 +38,9 @@ class PlayerGroup(Protocol):
     """Players that are asked together."""
 
     def act(
-        self, games: VectorGame, decisions: Decisions, players: Sequence[Player], who: np.ndarray
+        self, games: VectorGame, decisions: Decisions, players: Sequence[Player], at: np.ndarray, /
     ) -> np.ndarray:
-        """Return order numbers (S,) int32; `players[who[d]]`, of this group, decides d."""
+        """Return order numbers (S,) int32; `players[at[d]]`, of this group, decides d."""
 
 
 @runtime_checkable

@@ -88,13 +88,13 @@ class LocalPlayer(LanguagePlayer):
     ) -> Iterator[tuple[Reply, Reading]]:
         """Have any text written, and read it as that of a server."""
         limit = _FREE + self.settings.thinking
-        asked = [question for question in questions if isinstance(question, Question)]
-        limit += _FREE_OF_AN_ORDER * max(len(question.slots) for question in asked)
+        of_orders = [question for question in questions if isinstance(question, Question)]
+        limit += _FREE_OF_AN_ORDER * max(len(question.slots) for question in of_orders)
         free = [
             TalkQuestion.of(question, prompt, [], [])._replace(one_line=False)
-            for question, prompt in zip(asked, prompts)
+            for question, prompt in zip(of_orders, prompts)
         ]
         replies = self.model.replies(prompts, free, self.greedy, limit)
-        for question, reply in zip(asked, replies):
+        for question, reply in zip(of_orders, replies):
             slots, cut_off = range(len(question.slots)), len(reply.tokens) >= limit
             yield reply, read_reply(question, slots, {}, reply.text, cut_off)
