@@ -159,7 +159,7 @@ class AgentGames(AgentBoards):
     def _set_up(self, rows: np.ndarray) -> None:
         games = self.games
         games.reset(rows)
-        choices = self._power, self._num_opponents, self._settings.most_phases
+        choices = self._power, self._num_opponents, self._settings.most_warm_up_phases
         games.call(kernels.sample_seats, games.state, rows, *choices, self._seats)
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None] | None = None) -> None:

@@ -16,7 +16,7 @@ from ..pictures.png import pixels
 from ..textgame.game import Game
 from .agent_games import AgentGames, seeds_of
 from .forms import FORMS, Many, One, check_form, make_form, row_of
-from .settings import AgentOptions, AgentSettings, Opponents, settings_of
+from .settings import AgentOptions, AgentSettings, Opponents, env_settings
 
 # `render_fps`: positions a second in a video
 METADATA: dict = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}
@@ -42,7 +42,7 @@ class _AgentEnv:
     render_mode: str | None
 
     def _set_up(self, game_map: str | Path, arguments: AgentOptions, **own: object) -> None:
-        settings, rules = settings_of(AgentSettings, game_map, arguments, self, **own)
+        settings, rules = env_settings(AgentSettings, game_map, arguments, self, **own)
         check_form(settings.form, rules.draw_votes, settings.flat)
         self.render_mode, self._strict = settings.render_mode, settings.strict
         form = FORMS[settings.form]

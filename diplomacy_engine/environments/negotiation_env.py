@@ -26,7 +26,7 @@ from .agent_games import seeds_of
 from .forms import MaskedActions, with_vote, with_vote_open
 from .gymnasium_env import METADATA, NeedsReset
 from .offers import clauses_to_offer, offer_masks, offer_sizes
-from .settings import TalkOptions, TalkSettings, settings_of
+from .settings import TalkOptions, TalkSettings, env_settings
 
 VALID = 5.0  # paid for a valid offer, and taken for one that is not, with the reward `valid`
 
@@ -44,7 +44,7 @@ class NegotiationEnv(gymnasium.Env):
     metadata = METADATA | {"render_modes": []}
 
     def __init__(self, map: str | Path = "standard", **settings: Unpack[TalkOptions]):
-        options, rules = settings_of(TalkSettings, map, settings, self)
+        options, rules = env_settings(TalkSettings, map, settings, self)
         self._reward = None if options.reward == "valid" else make_steady_mix(options.reward)
         game_map = rules.map
         self._seat = None if options.power is None else game_map.power_number(options.power)

@@ -30,7 +30,7 @@ from .agent_games import seeds_of
 from .gymnasium_env import METADATA, NeedsReset, render_game
 from .kernels import mask_decisions, take_province_actions
 from .offers import clauses_to_offer, goals, offer_masks, offer_sizes
-from .settings import PowersOptions, PowersSettings, settings_of
+from .settings import PowersOptions, PowersSettings, env_settings
 
 Observed = dict[str, np.ndarray] | np.ndarray  # also what a power does in a step
 Action = Observed
@@ -58,7 +58,7 @@ class DiplomacyParallelEnv(ParallelEnv):
     metadata = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
     def __init__(self, map: str | Path = "small", **settings: Unpack[PowersOptions]):
-        options, rules = settings_of(PowersSettings, map, settings, self)
+        options, rules = env_settings(PowersSettings, map, settings, self)
         if rules.press not in (None, *STEPS):
             raise UserError(f"press: {quoted(rules.press)} is not one of {', '.join(STEPS)}")
         self._settings, self.render_mode = options, options.render_mode
@@ -119,7 +119,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             self._random, number = seeding.np_random(seed)
             self._games.seed_games(np.zeros(1, int), seeds_of([number]))
         seed_of_beginning = int(self._random.integers(2**31))
-        random_beginnings(self._games, self._settings.most_phases, seed_of_beginning)
+        random_beginnings(self._games, self._settings.most_warm_up_phases, seed_of_beginning)
         if self._games.rules.press:
             self._press = Press(self._games)
         self._offers = make_offers([])

@@ -1,6 +1,6 @@
 """The arguments of the environments: their types, defaults and errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypedDict, TypeVar
@@ -19,7 +19,11 @@ Count = Annotated[int, Meta(ge=0, le=1000)]
 Positive = Annotated[int, Meta(ge=1)]
 FormName = Literal["provinces", "sequential", "deepdip", "text"]
 Opponents = str | Path | Player | Sequence[str | Path | Player]
-_Settings = TypeVar("_Settings", bound="_EnvSettings")
+
+# Each environment has its keyword arguments twice: as a TypedDict, for type checkers, and, but for
+# rules of the game, as a dataclass with ranges and defaults. That the two agree is tested by
+# tests/test_types.py, test_keywords_are_those_of_their_records. A dataclass has the type `object`
+# for what is neither converted nor checked here.
 
 
 class EnvOptions(EndOptions, TeamOptions, total=False):
@@ -57,42 +61,10 @@ class TalkOptions(TypedDict, total=False):
     orders_by: str
 
 
-def settings_of(
-    cls: type[_Settings],
-    game: str | Path | Map | GameRules,
-    arguments: Mapping[str, object],
-    env: object,
-    **own: object,
-) -> tuple[_Settings, GameRules]:
-    """Return the rules of an environment's games, and its other keyword arguments as settings, with
-    those that it sets itself.
-
-    TypeError: there is no such argument; libraries look for Python's words of it. UserError: a
-    value does not fit, or the environment does not play by such rules."""
-    names = cls.OPTIONS.__annotations__
-    rule_names = names.keys() - {field.name for field in fields(cls)}
-    for name in arguments:
-        if name not in names:
-            raise TypeError(
-                f"{type(env).__name__}.__init__() got an unexpected keyword argument {name!r}"
-                f"{did_you_mean(name, names)}"
-            )
-    others = {name: value for name, value in arguments.items() if name not in rule_names}
-    settings = convert(cls, others | own, "this environment")
-    refuse_without_effect(settings, changed(settings))
-    options: dict = {n: value for n in rule_names if (value := arguments.get(n)) is not None}
-    base = GameRules.of(game)
-    rules = replace(GameRules.of(replace(base, **cls.FIXED), **options), **cls.FIXED)
-    for name in changed(base).intersection(OPTIONS).difference(rule_names):
-        if getattr(base, name) != cls.FIXED.get(name):
-            raise UserError(f"{name} has no effect in {type(env).__name__}")
-    return settings, rules
-
-
 @dataclass(frozen=True, kw_only=True)
 class _EnvSettings:
-    """The OPTIONS of an environment that are not about rules of its games; FIXED: fields of
-    GameRules that are always so."""
+    """The OPTIONS of an environment that are not about rules of its games, and what it sets itself;
+    FIXED: fields of GameRules that are always so."""
 
     OPTIONS: ClassVar[type]
     FIXED: ClassVar[RuleOptions] = {}
@@ -113,7 +85,7 @@ class EnvSettings(_EnvSettings):
         return make_steady_mix(self.reward, game_map)
 
     @property
-    def most_phases(self) -> int:
+    def most_warm_up_phases(self) -> int:
         return self.warm_up_phases if self.start == "random" else 0
 
 
@@ -142,3 +114,44 @@ class TalkSettings(_EnvSettings):
     reward: str = "valid"
     answers: str = "dealer"
     orders_by: str = "dumbbot"
+
+
+_Settings = TypeVar("_Settings", bound=_EnvSettings)
+
+
+def env_settings(
+    cls: type[_Settings],
+    game: str | Path | Map | GameRules,
+    arguments: Mapping[str, object],
+    env: object,
+    **own: object,
+) -> tuple[_Settings, GameRules]:
+    """Return the rules of an environment's games, and its other keyword arguments as settings, with
+    those that it sets itself.
+
+    TypeError: there is no such argument; libraries look for Python's words of it. UserError: a
+    value does not fit, or the environment does not play by such rules."""
+    _check_names(arguments, cls.OPTIONS, type(env).__name__)
+    others = {field.name: arguments[field.name] for field in fields(cls) if field.name in arguments}
+    settings = convert(cls, others | own, "this environment")
+    refuse_without_effect(settings, changed(settings))
+    options: dict = {n: v for n, v in arguments.items() if n not in others and v is not None}
+    return settings, _env_rules(cls, GameRules.of(game), options)
+
+
+def _check_names(arguments: Iterable[str], options: type, env_name: str) -> None:
+    for name in arguments:
+        if name not in options.__annotations__:
+            like = did_you_mean(name, options.__annotations__)
+            unexpected = f"got an unexpected keyword argument {name!r}{like}"
+            raise TypeError(f"{env_name}.__init__() {unexpected}")
+
+
+def _env_rules(cls: type[_EnvSettings], base: GameRules, options: Mapping) -> GameRules:
+    # FIXED comes first, since some options have an effect only with it (`binding` with press), and
+    # last, since an option may change it (`press` without rounds sets its own).
+    rules = replace(GameRules.of(replace(base, **cls.FIXED), **options), **cls.FIXED)
+    for name in changed(base).intersection(OPTIONS) - cls.OPTIONS.__annotations__.keys():
+        if getattr(base, name) != cls.FIXED.get(name):
+            raise UserError(f"{name} has no effect in this environment")
+    return rules

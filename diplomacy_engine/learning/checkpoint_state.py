@@ -1,4 +1,14 @@
-"""The state of a run in a checkpoint, beside its policy."""
+"""The state of a run in a checkpoint, beside its policy.
+
+It has two parts: `run`, the attributes that all processes share, and `ranks`, for each process
+those that OF_RANK names, with its random generators. REBUILT names what neither has: an attribute
+that __init__ makes anew (`args`), or only a part of one that is kept (`pool.bots`).
+
+Who reads the other keys of a checkpoint: players those of the policy, see checkpoints.py; this file
+run_format, device and next_hook; startup.py wandb_id, files and seconds, to continue the logs;
+the learner population_based.py evaluations and evaluated_at; and populations.py copies, weights of
+the pool by the step at which they were frozen.
+"""
 
 import gc
 import hashlib
@@ -31,8 +41,9 @@ RUN_FORMAT = 8  # of that state
 def check_run(run: Run, ranks: Ranks) -> None:
     """Raise UserError if part of an edited run would not learn, or not survive a checkpoint: one is
     written and read in memory, into a second run, which must then be as the first is."""
-    shared, own, parts = pack(run, ranks, "draw it before `seed_generators(local.seed)`")
-    before = _prints(run)
+    advice = "draw it before `seed_generators(local.seed)`"
+    shared_bytes, rank_bytes, parts = pack(run, ranks, advice)
+    before = _hashes(run)
     check_optimizers(run, parts)
     run.setup.policy(run)
     with probes.kept_generators():
@@ -43,11 +54,10 @@ def check_run(run: Run, ranks: Ranks) -> None:
             if type(part).__weakrefoffset__
         }
         try:
-            restore(twin, _saved(run, shared, [own]), Ranks())
+            restore(twin, _saved(run, shared_bytes, [rank_bytes]), Ranks())
         except Exception as error:
-            why = reason(error)
-            raise UserError(f"a checkpoint of this run could not be read ({why})") from error
-        after = _prints(twin)
+            raise UserError(f"a checkpoint of this run cannot be read ({reason(error)})") from error
+        after = _hashes(twin)
     gc.collect()
     for name, part in before.items():
         if after.get(name) != part:
@@ -87,25 +97,25 @@ def save(run: Run, ranks: Ranks, log: RunLog) -> None:
     """Write a checkpoint from which the run continues exactly; all ranks call this."""
     with log.clock("saving"):
         files = log.flush()
-        shared, own, _ = pack(run, ranks, "make it of sums over all of them, `ranks.sum`")
-        gathered = ranks.gather(own)
+        shared_bytes, rank_bytes, _ = pack(run, ranks, "sum it over all of them with `ranks.sum`")
+        gathered = ranks.gather(rank_bytes)
         if ranks.rank > 0:
             return
-        pool = run.pool
-        own = [number for number in run.results.duels if number in pool.agents]  # not joined ones
-        saved = run.setup.policy(run) | _saved(run, shared, gathered)
+        pool, agents = run.pool, run.pool.agents
+        pool_numbers = [n for n in run.results.duels if n in agents]  # of its own copies
+        saved = run.setup.policy(run) | _saved(run, shared_bytes, gathered)
         saved |= {name: getattr(run, name) for name in ("evaluations", "evaluated_at")}
-        saved |= {"copies": {pool.frozen_at[n]: pool.agents[n].state_dict() for n in own}}
+        saved |= {"copies": {pool.frozen_at[n]: agents[n].state_dict() for n in pool_numbers}}
         saved |= {"wandb_id": log.wandb_id, "files": files, "seconds": log.seconds}
         log.folder.save_checkpoint(run.step, checkpoints.to_bytes(saved))
 
 
-def _saved(run: Run, shared: bytes, owns: Sequence[bytes]) -> dict:
+def _saved(run: Run, shared_bytes: bytes, gathered: Sequence[bytes]) -> dict:
     """Return what a checkpoint has of the states that `pack` returns on all processes."""
-    state, *ranks = (torch.frombuffer(bytearray(c), dtype=torch.uint8) for c in (shared, *owns))
-    device = run.setup.device.type
-    saved = {"run_format": RUN_FORMAT, "run": state, "ranks": ranks, "device": device}
-    return saved | {"next_hook": RemovableHandle.next_id}
+    parts = (bytearray(part) for part in (shared_bytes, *gathered))
+    state, *ranks = (torch.frombuffer(part, dtype=torch.uint8) for part in parts)
+    saved = {"run_format": RUN_FORMAT, "run": state, "ranks": ranks}
+    return saved | {"device": run.setup.device.type, "next_hook": RemovableHandle.next_id}
 
 
 def pack(run: Run, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
@@ -115,33 +125,35 @@ def pack(run: Run, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
     be kept, or differs between processes, for which there is `advice`.
     """
     anew, attributes = _made_anew(run), _attributes(run)
-    own = {name: attributes.pop(name) for name in run.OF_RANK}, probes.generators(run.setup.device)
+    rank_state = {n: attributes.pop(n) for n in run.OF_RANK}, probes.generators(run.setup.device)
     try:
-        shared, parts = dumps(attributes, anew)
-        own, own_parts = dumps(own, ChainMap(dict(enumerate(parts)), anew))
+        shared_bytes, parts = dumps(attributes, anew)
+        rank_bytes, rank_parts = dumps(rank_state, ChainMap(dict(enumerate(parts)), anew))
     except Exception:
-        _prints(run)
+        _hashes(run)  # raises an error with the attribute's name, if one alone is the cause
         raise
-    if len({*ranks.gather(hashlib.sha256(shared).digest())}) > 1:
-        everywhere = ranks.gather(_prints(run))
+    if len({*ranks.gather(hashlib.sha256(shared_bytes).digest())}) > 1:
+        everywhere = ranks.gather(_hashes(run))
         for name in set().union(*everywhere) - {*run.OF_RANK}:
-            if len({prints.get(name) for prints in everywhere}) > 1:
+            if len({hashes.get(name) for hashes in everywhere}) > 1:
                 raise UserError(
                     f"run.{name} differs between processes, and a checkpoint keeps one for all: "
                     f"{advice}, or if each is to have its own, name {name} in OF_RANK"
                 )
-    return shared, own, parts + own_parts
+    return shared_bytes, rank_bytes, parts + rank_parts
 
 
 def unpack(
     saved: Mapping, rank: int, anew: Mapping[str, object], device: str
 ) -> tuple[dict[str, object], list]:
     """Return the attributes of a run of one process, and its generators."""
-    states = (part.numpy().tobytes() for part in (saved["run"], saved["ranks"][rank]))
-    shared = loads(next(states), anew, saved["device"], device)
-    parts = dict(enumerate(dumps(shared, anew)[1]))
-    own, generators = loads(next(states), {**anew, **parts}, saved["device"], device)
-    return dict(shared) | own, generators
+    shared_bytes, rank_bytes = (p.numpy().tobytes() for p in (saved["run"], saved["ranks"][rank]))
+    shared = loads(shared_bytes, anew, saved["device"], device)
+    # The bytes of a rank name shared objects by their numbers in the order in which `dumps` visited
+    # them, which is the same for these, as they are equal.
+    by_number = dict(enumerate(dumps(shared, anew)[1]))
+    of_rank, generators = loads(rank_bytes, {**anew, **by_number}, saved["device"], device)
+    return dict(shared) | of_rank, generators
 
 
 def _attributes(run: Run) -> dict[str, object]:
@@ -151,6 +163,7 @@ def _attributes(run: Run) -> dict[str, object]:
 
 def _made_anew(run: Run) -> dict[str, object]:
     """Return what the script, __init__ of a run, Python or PyTorch makes anew, by key."""
+    # What the script's module has as globals: a new process imports it, and makes them.
     anew = {f".{name}": part for name, part in vars(sys.modules[type(run).__module__]).items()}
     anew |= {name: attrgetter(name)(run) for name in run.REBUILT} | {"run": run}
     anew |= {"random": random._inst, "numpy": np.random.mtrand._rand}
@@ -165,18 +178,18 @@ def _made_anew(run: Run) -> dict[str, object]:
     return anew
 
 
-def _prints(run: Run) -> dict[str, str]:
+def _hashes(run: Run) -> dict[str, str]:
     """Return a hash of each attribute of a run; UserError if one cannot be kept."""
-    prints, anew = {}, _made_anew(run)
+    hashes, anew = {}, _made_anew(run)
     for name, part in _attributes(run).items():
         try:
-            prints[name] = hashlib.sha256(dumps(part, anew)[0]).hexdigest()
+            hashes[name] = hashlib.sha256(dumps(part, anew)[0]).hexdigest()
         except Exception as error:
             raise UserError(
                 f"a checkpoint cannot keep run.{name} ({reason(error)}): if __init__ makes it anew "
                 "just as it is, name it, or its part that cannot be kept, in REBUILT"
             ) from error
-    return prints
+    return hashes
 
 
 def restore(run: Run, saved: Mapping, ranks: Ranks) -> None:
