@@ -221,7 +221,7 @@ def run(args: Args) -> int:
     learner = registry.of_file(f"{script}.py") if os.path.isfile(f"{script}.py") else LEARNER_SPEC
     if learner.load or learner.talks:
         raise UserError(f"--policy {args.policy}: {learner.name} cannot be distilled")
-    start = learner.policy("policy", args.policy)
+    start = learner.checkpoint_of_flag("policy", args.policy)
     game_map, agent, trained = start.map, learner.agent(start), start["args"]
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)

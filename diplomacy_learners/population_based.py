@@ -216,7 +216,7 @@ class Member:
         """
         args, game_map = self.args, load_map(self.args.map)
         population = read_population(population_folder(None, game_map), game_map)
-        player = registry.load_player(checkpoints.read(self.folder / CHECKPOINT))
+        player = registry.policy_of_checkpoint(checkpoints.read(self.folder / CHECKPOINT))
         members = load_members(population, threads=1)
         games = args.eval_population
         stands = rank_player(population, player, members, games, seed=args.seed, threads=1)

@@ -25,12 +25,12 @@ MOST_BYTES = 8 * 2**30  # of a file
 MOST_NAMED = 64 * 2**20  # bytes of a checkpoint's dictionary, its tensors apart
 MOST_ITEMS = 5_000_000  # in all dictionaries, lists and tuples of a checkpoint together
 MOST_WEIGHT = 1e6  # a weight beyond is one that learning has blown up
+MOST_MOMENT = 1e30  # the same of Adam's running means of gradients and their squares
 RENAMED = {  # settings by their names in version 0.4
     "help_others": "cross_support",
     "average_power": "average_exponent",
     "warm_up_share": "random_start_prob",
 }
-MOST_MOMENT = 1e30  # the same of Adam's running means of gradients and their squares
 
 
 class Header(msgspec.Struct):

@@ -116,7 +116,7 @@ class Learner:
         with torch.device("meta"), _NoDraws():
             return self.make_agent(settings, game_map).state_dict()
 
-    def policy(self, flag: str, name: str) -> Checkpoint:
+    def checkpoint_of_flag(self, flag: str, name: str) -> Checkpoint:
         """Return the checkpoint that a flag names. UserError if it does not fit, or another script
         made it and the name does not say, as `FILE.py:PATH`, that this one computes the same."""
         script, path = policy_path(flag, name)
@@ -182,7 +182,8 @@ def of_file(file: str | Path) -> Learner:
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
-    sys.path.append(str(path.parent))  # a learner may import a script beside it
+    beside = {str(path.parent)}.difference(sys.path)  # a learner may import a script there
+    sys.path += beside
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
@@ -191,7 +192,7 @@ def of_file(file: str | Path) -> Learner:
             raise UserError(f"{file} cannot be loaded: {error}") from error
         raise
     finally:
-        sys.path.remove(str(path.parent))
+        sys.path[:] = [folder for folder in sys.path if folder not in beside]
     if path not in _known:
         raise UserError(f"{file} is not a learner: it does not call registry.register")
     return _known[path]
@@ -229,7 +230,7 @@ def _copy_of_script(saved: Checkpoint) -> Path | None:
     return None
 
 
-def load_player(
+def policy_of_checkpoint(
     saved: Checkpoint,
     script: str | Path | None = None,
     greedy: bool = False,

@@ -240,7 +240,7 @@ def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[Run
 
 def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
     start = f"--start-from {args.start_from}"
-    saved = learner.policy("start-from", args.start_from)
+    saved = learner.checkpoint_of_flag("start-from", args.start_from)
     check_map(saved, start, game_map)
     for name in (name for name in learner.network if name not in FREE):
         ours = getattr(args, name)

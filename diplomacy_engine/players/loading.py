@@ -88,8 +88,8 @@ def load_player(
                 saved = _checkpoint(spec)
                 if game_map is not None:
                     check_map(saved, f"checkpoint {saved.path}", game_map)
-                played_by, likeliest = spec.script or script, greedy or spec.greedy
-                player = learning("registry").load_player(saved, played_by, likeliest, device)
+                file, likeliest = spec.script or script, greedy or spec.greedy
+                player = learning("registry").policy_of_checkpoint(saved, file, likeliest, device)
                 player.name, player.careful = short_name(spec), careful
                 return player
         raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")

@@ -65,8 +65,10 @@ def test_an_edited_script_and_the_copy_in_the_run_folder(tmp_path, capsys):
         load_player(run)
 
 
-def test_scripts_of_one_name_are_told_apart(tmp_path):
+def test_scripts_of_one_name_are_told_apart(tmp_path, monkeypatch):
     players = []
+    searched = [str(tmp_path / "a"), *sys.path]
+    monkeypatch.setattr(sys, "path", [*searched])
     for folder, bot in (("a", "hold"), ("b", "dumbbot")):
         script = tmp_path / folder / "twin.py"
         script.parent.mkdir()
@@ -80,6 +82,7 @@ def test_scripts_of_one_name_are_told_apart(tmp_path):
     assert type(players[0]) is not type(players[1])
     again = tmp_path / "a" / "twin.py"
     assert registry.of_file(again) is registry.of_file(str(again))  # imported once
+    assert sys.path == searched, "a folder that was there stays where it was"
 
 
 EVIL = ("../../evil.py", "/etc/passwd", "evil.py", "folder/evil.py", "evil", "os", "", "x\ny")

@@ -41,7 +41,7 @@ def weights_with(value: float) -> dict:
 
 def refusal(path: Path) -> str:
     with pytest.raises(UserError) as caught:
-        registry.load_player(checkpoints.read(path))
+        registry.policy_of_checkpoint(checkpoints.read(path))
     sentence = str(caught.value)
     assert str(path) in sentence and sentence.isprintable() and len(sentence) < 400, sentence
     return sentence
@@ -68,7 +68,7 @@ def test_a_changed_policy_is_refused(tmp_path, changes, message):
 
 
 def test_a_weight_that_is_larger_than_its_file(tmp_path):
-    registry.load_player(checkpoints.read(saved_with(tmp_path / "policy.pt")))  # all else is sound
+    registry.policy_of_checkpoint(checkpoints.read(saved_with(tmp_path / "policy.pt")))
     model = weights_with(0.0)
     model["score.weight"] = torch.zeros(1).expand(10**12)
     assert "the shape of" in refusal(saved_with(tmp_path / "policy.pt", model=model))
