@@ -25,13 +25,13 @@ BATCH = 512  # pairs at once
 
 
 class GamePairs(NamedTuple):
-    """Pairs of games; another player is at `power` in the second one."""
+    """Pairs of games; in the twin, the second game, another player is at `power`."""
 
     seed: np.ndarray  # (pairs,) uint64, of both games
     seats: np.ndarray  # (2, pairs, P), number of the player at each power
     power: np.ndarray  # (pairs,)
     rewards: dict[str, np.ndarray]  # (2, pairs, P) float64, sums over the games, by name
-    differ: bool  # whether any two pairs ended in different positions
+    differ: bool  # whether a game and its twin ever ended in different positions
 
 
 class Verdict(NamedTuple):
@@ -39,8 +39,9 @@ class Verdict(NamedTuple):
     low: float  # least sum of all rewards in a game
     high: float  # greatest
     sum_change: float  # greatest absolute change of the sum within a pair
-    conflict: float  # share of pairs in which another power's reward changes against that of x
-    common: float  # share in which one changes along with it
+    conflict: float  # share of pairs in which another power's reward falls as that of the
+    # power with the other policy rises, or the reverse
+    common: float  # share in which one changes as it does
     against: dict[str, int]  # pair that contradicts most, of each scheme before the verdict
 
 
@@ -93,7 +94,7 @@ def play_pairs(
 def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     """Return which scheme pairs of games leave.
 
-    `rewards` are (2, pairs, n) of n powers, or other agents, in each game and in its pair; of
+    `rewards` are (2, pairs, n) of n powers, or other agents, in each game and in its twin; of
     `exchanged` (pairs,) the policy differs.
     """
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
@@ -103,17 +104,14 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     own, others = change[pair, exchanged], change.copy()
     others[pair, exchanged] = 0.0
     along = others * own[:, None]
-    contradictions = {  # by how much each pair contradicts each scheme
-        "non-learnable": np.abs(own),
-        "isolated": np.abs(others).max(1),
-        "competitive": np.abs(total),
-        "collaborative": np.maximum(-along, 0.0).max(1),
-    }
-    refuted = itertools.takewhile(lambda item: item[1].any(), contradictions.items())
+    # By how much each pair contradicts each scheme but the last, which always holds.
+    sizes = np.abs(own), np.abs(others).max(1), np.abs(total), np.maximum(-along, 0.0).max(1)
+    refuted = itertools.takewhile(lambda item: item[1].any(), zip(SCHEMES, sizes))
     against = {scheme: int(size.argmax()) for scheme, size in refuted}
-    sums, shares = rewards.sum(2), ((along < 0).any(1).mean(), (along > 0).any(1).mean())
-    figures = map(float, (sums.min(), sums.max(), np.abs(total).max(), *shares))
-    return Verdict._make([SCHEMES[len(against)], *figures, against])
+    low, high = float(rewards.sum(2).min()), float(rewards.sum(2).max())
+    conflict, common = (float(pairs.any(1).mean()) for pairs in (along < 0, along > 0))
+    sum_change = float(np.abs(total).max())
+    return Verdict(SCHEMES[len(against)], low, high, sum_change, conflict, common, against)
 
 
 def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:

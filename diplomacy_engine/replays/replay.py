@@ -175,7 +175,7 @@ def _thoughts(game_map: Map, saved: object) -> dict[str, dict]:
     for power, thought in saved.items() if isinstance(saved, Mapping) else ():
         if power not in game_map.power_index:
             continue
-        with contextlib.suppress(UserError):
+        with contextlib.suppress(UserError):  # a bad one is dropped, since the game can be shown
             record = convert(_Thought, thought, power)
             texts = {"prompt": record.prompt, "reply": record.reply}
             thoughts[power] = {
