@@ -136,9 +136,19 @@ class Press:
         state = self.games.state
         return in_movement(state) & (state.end == RUNNING)
 
+    def drop_dead(self) -> None:
+        """Let those deals for later phases lapse of which a side is eliminated or has conceded."""
+        state = self.games.state
+        self.later = [
+            deal
+            for deal in self.later
+            if all(is_alive(state, deal.offer.game[0], side[0]) for side in deal.offer[1:3])
+        ]
+
     def hold_due(self) -> None:
         """Let those deals for later phases hold that are for this one, in the order in which they
         were made, and list them as `come_due`; what has become impossible lapses."""
+        self.drop_dead()
         state, deals, decisions, self.later = self.games.state, self.later, None, []
         now, moving = phase_number(state.year, state.phase), self._moving()
         for deal in deals:

@@ -303,6 +303,7 @@ class Game:
         state, number = self._games.state, self.map.power_index[name]
         state.conceded[0, number], state.votes[0, number] = True, False
         self._submitted.pop(name, None)
+        self._talk.concede(number)
         self._lists = None
         record = self._record({power: [] for power in self.map.powers})
         if end_by_victory(self._games.board, state, 0, False):
@@ -520,11 +521,21 @@ class Game:
         """Restore deals from the messages so far. Messages that are no valid offers or answers have
         no effect; with `strict`, UserError."""
         talk = GameTalk(self._games)
-        for phase in self.history if talk.press else ():
-            talk.recall(phase["messages"])
         if talk.press:
-            talk.hold_due()
-        for number, message in enumerate(self.messages if talk.press else (), 1):
+            before = self.history[-1]["state"] if self.history else {}
+            earlier = [saved_games.in_disorder(before, power) for power in self.map.powers]
+            with talk.before_concessions(earlier):
+                for phase in self.history:
+                    talk.recall(phase["messages"])
+                talk.hold_due()
+            with talk.before_concessions():
+                self._read_messages(talk, strict)
+            for power in self.conceded:
+                talk.concede(self.map.power_index[power])
+        self._talk = talk
+
+    def _read_messages(self, talk: GameTalk, strict: bool) -> None:
+        for number, message in enumerate(self.messages, 1):
             if is_daide(message["message"]):
                 try:
                     talk.read(message)
@@ -532,7 +543,6 @@ class Game:
                     if strict:
                         text = f"message {number} of {self.phase}: {error}"
                         raise UserError(text) from None
-        self._talk = talk
 
     @property
     def vector_game(self) -> VectorGame:

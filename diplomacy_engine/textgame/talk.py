@@ -42,7 +42,7 @@ def _when(phase: str) -> int:
 
 
 class Offer(NamedTuple):
-    """An offer of this phase; `state` is `open`, `deal` or `declined`."""
+    """An offer of this phase; `state` is `open`, `deal`, `declined` or (who conceded) `lapsed`."""
 
     number: int
     sender: int
@@ -84,6 +84,27 @@ class GameTalk:
         self.offers = []
         if self.press is not None and self.press.talking()[0]:
             self._list_due()
+
+    def concede(self, p: int) -> None:
+        """End a power's open offers, and its deals for later phases; those for this one hold."""
+        for offer in self.offers:
+            if p in offer.powers and (
+                offer.state == "open" or (offer.state == "deal" and offer.phase)
+            ):
+                self._mark(offer, "lapsed")
+        if self.press is not None:
+            self.press.drop_dead()
+
+    @contextlib.contextmanager
+    def before_concessions(self, earlier: np.ndarray | bool = False) -> Iterator[None]:
+        """Here only those powers have conceded that had done so `earlier`, (P,) bool."""
+        conceded = self.games.state.conceded[0]
+        now = conceded.copy()
+        conceded &= earlier
+        try:
+            yield
+        finally:
+            conceded[:] = now
 
     def hold_due(self) -> None:
         """Let those recalled deals hold that are for this phase."""
@@ -184,6 +205,11 @@ class GameTalk:
         press = Press(self.games, "offers")
         self._settle(press, offer, what)
         return press
+
+    def _holding(self, deal: Offer) -> Press:
+        """Return the press of one deal of this phase alone."""
+        with self.before_concessions():
+            return self._alone(deal)
 
     def open_offer(self, q: int, number: int) -> Offer:
         self.press_now()
@@ -307,7 +333,7 @@ class GameTalk:
         full = self.games.decisions()
         mine = self.games.state.unit_power[0, full.slot_province] == p
         for offer in self.deals(p):
-            counts = np.diff(self._alone(offer).bound(full).order_start)
+            counts = np.diff(self._holding(offer).bound(full).order_start)
             for s in np.flatnonzero(mine & (counts < np.diff(full.order_start))):
                 name = self.games.map.provinces[full.slot_province[s]]
                 by_province.setdefault(name, []).append(offer)
@@ -328,7 +354,7 @@ class GameTalk:
         for offer in self.deals(p):
             orders = self.games.new_orders()
             orders[0, province] = number
-            self._alone(offer).correct(orders)
+            self._holding(offer).correct(orders)
             if orders[0, province] != number:
                 return f"it breaks the deal with {self.partners(p, offer)}: {self.words(offer)}"
         return "it breaks an agreement"

@@ -346,7 +346,7 @@ RULES = ({"press": "mutual"}, {"press": "offers", "press_rounds": 2}, {"press": 
 
 
 def say_at_random(game: Game, rng: random.Random) -> None:
-    """Let a power offer, answer, order or vote anything; most of it is possible."""
+    """Let a power offer, answer, order, vote or concede; most of it is possible."""
 
     def order_of(power):
         return rng.choice(
@@ -358,7 +358,7 @@ def say_at_random(game: Game, rng: random.Random) -> None:
     if waiting and rng.random() < 0.5:
         rng.choice((game.accept, game.accept, game.decline))(*rng.choice(waiting))
     elif rng.random() < 0.1:
-        game.vote(me)
+        rng.choice((game.vote, game.vote, game.concede))(me)
     elif rng.random() < 0.3:
         game.submit(me, [order_of(me), order_of(me)], strict=rng.random() < 0.3)
     elif game.rules.press == "mutual":
@@ -387,16 +387,22 @@ def test_a_game_with_talk_is_the_same_in_a_copy_and_read_back(seed, rules, bindi
     rng = random.Random(seed)
     while not game.is_over:
         for _ in range(rng.randint(0, 12) if game.phase[-1] == "M" else 0):
+            if game.is_over:  # all others have conceded
+                break
             before = game.to_saved_game()
             try:
                 say_at_random(game, rng)
             except UserError:
                 assert game.to_saved_game() == before
-        others = game.copy(), Game.from_saved_game(json.loads(json.dumps(game.to_saved_game())))
+        saved = json.loads(json.dumps(game.to_saved_game()))
+        read = Game.from_saved_game(saved), Game.from_saved_game(saved, press=rules["press"])
+        others = game.copy(), *read
         assert all(what_stands(other) == what_stands(game) for other in others)
-        for one in (game, *others):
-            one.adjudicate()
+        if not game.is_over:
+            for one in (game, *others):
+                one.adjudicate()
         assert all(other.to_saved_game() == game.to_saved_game() for other in others)
         deals = [deal for power in game.powers for deal in game.deals(power)]
         assert game.phase[-1] == "M" or all(": in " in deal for deal in deals)
+        assert not any(game.later_deals(power) for power in {*game.powers} - {*game.alive})
     assert deals == []

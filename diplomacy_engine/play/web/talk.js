@@ -4,7 +4,7 @@ import { NO_OFFER, cursor } from "/orders.js";
 import { h, lock, nice, sentence, spoken, swatch } from "/page.js";
 
 const WHO = { both: "both of you", they: "they", we: "you" }; // who keeps out of a closed province
-const STATES = { deal: "agreed", declined: "declined", open: "not answered yet" };
+const STATES = { deal: "agreed", declined: "declined", lapsed: "lapsed", open: "not answered yet" };
 
 export class TalkPanel {
   constructor({ say, redraw, send, orders }) {
@@ -26,6 +26,7 @@ export class TalkPanel {
       } else if (state === "deal") this.say(`${nice(receiver)} agrees: you have a deal.`);
       else if (state === "declined")
         this.say(`${nice(receiver)} declines${reason ? `: ${reason}` : ""}.`);
+      else if (state === "lapsed") this.say(`Your offer to ${nice(receiver)} has lapsed.`);
       else this.say(`Your offer is with ${nice(receiver)}.`);
     }
     for (const [sender, , words] of talk.said.slice(before.talk.said.length))
