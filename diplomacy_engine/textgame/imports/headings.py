@@ -4,10 +4,11 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from ...constants import NONE, OrderKind, parse_phase, phase_name
+from ...constants import NONE, OrderKind, Phase, parse_phase, phase_name
 from ...records import shipped_patterns, shipped_toml
 from ...rules import reading
 from ...rules.map import Map
@@ -15,15 +16,14 @@ from ...rules.names import POWERS, power_called
 from ..order_texts import order_texts
 
 _MOST_OF_A_HEADING, _MOST_WORDS, _FEW_WORDS, _MOST_OF_A_PERSON, _MOST_BEGINS = 120, 20, 4, 3, 8
+_MOST_YEARS = 99  # of a game; other numbers are no years
 _WORDS = shipped_toml(__package__, "headings.toml")
-_SEASONS = {
-    word: number
-    for number, name in ((0, "spring"), (1, "summer"), (2, "fall"), (4, "winter"))
-    for word in _WORDS["seasons"][name].split()
-}
-_KINDS = {
-    word: kind for kind, words in enumerate(_WORDS["kinds"].values()) for word in words.split()
-}
+# The phase with which a season begins, which stands for it.
+_BEGINS = {"spring": Phase.SPRING_MOVEMENT, "summer": Phase.SPRING_RETREATS}
+_BEGINS |= {"fall": Phase.FALL_MOVEMENT, "winter": Phase.WINTER_ADJUSTMENTS}
+_SEASONS = {w: phase for name, phase in _BEGINS.items() for w in _WORDS["seasons"][name].split()}
+_Kind = IntEnum("_Kind", ["MOVEMENT", "RETREATS", "ADJUSTMENTS"])
+_KINDS = {word: kind for kind in _Kind for word in _WORDS["kinds"][kind.name.lower()].split()}
 _LABELS = {word: label for label, words in _WORDS["labels"].items() for word in words.split()}
 _BESIDE = {*_WORDS["beside"].split(), *_LABELS} - {*_KINDS}
 _IDLE, _ABOUT = ({*_WORDS[name].split()} for name in ("idle", "about"))
@@ -46,6 +46,17 @@ class Heading(NamedTuple):
     dated: bool = False  # whether it names a season or a year
     year: int = 0  # of a line that names no season
     label: str = ""  # what is below it: build, remove, position, centers
+
+
+class _Words(NamedTuple):
+    """The words of a heading, by what they say."""
+
+    dates: set[tuple[int, int]]  # seasons and years
+    kinds: list[_Kind]
+    label: str
+    numbers: list[str]
+    idle: list[str]
+    others: list[str]  # perhaps a power's name
 
 
 class Headings:
@@ -89,7 +100,7 @@ class Headings:
         words, digit = words_of(line), re.search(r"\d", line)
         short, name = len(words) <= _FEW_WORDS, power_names(self.map)
         seasons = any(len(word) > 3 and word in _SEASONS for word in words)
-        years = any(w.isdecimal() and abs(int(w) - self.first_year - 49) < 50 for w in words)
+        years = any(w.isdecimal() and 0 <= int(w) - self.first_year < _MOST_YEARS for w in words)
         phase = LIKE["phase"].match(line) or (seasons and (short or digit)) or (years and short)
         none = LIKE["no_phase"].search(line) and not digit
         headed = colon and len(words_of(head)) <= _FEW_WORDS and (not rest or self._orderly(rest))
@@ -104,7 +115,7 @@ class Headings:
         """Tell whether words name no season but that of the phase at hand."""
         dates, _ = self._dates(words)
         year, number = parse_phase(self.before) if self.before else (self.first_year, 0)
-        return dates == {(number // 2 * 2, year)}
+        return dates == {(_season(number), year)}
 
     def read(self, head: str) -> Heading | None:
         """Return what a text names, None if it is no heading. Brackets, names of games and of
@@ -131,17 +142,17 @@ class Headings:
     def _is_beside(self, parts: Sequence[str], at: int, first: int, dated: bool) -> bool:
         """Tell whether a part may stand beside those of a heading, of which `first` is one: a
         person, a bracket; beside a phase also something else."""
-        part, names = parts[at], parts[at].split()
-        other = power_names(self.map).search(part) or _ABOUT & {*words_of(part)}
+        part, words, names = parts[at], words_of(parts[at]), parts[at].split()
+        if not words or part[0] in "([{":
+            return True
+        if _ABOUT & {*words} or power_names(self.map).search(part) or _SEASON_LIKE.search(part):
+            return False
         person = len(names) <= _MOST_OF_A_PERSON and all(
             word[0].isupper() or word[0] == "@" or any(map(str.isdecimal, word)) for word in names
         )
         behind = at > first and parts[at - 1].strip() not in (",", ":", ".")
         before = at < first and parts[first][0] in "([{"
-        stands = not other and not _SEASON_LIKE.search(part)
-        if not words_of(part) or part[0] in "([{":
-            return True
-        return bool(stands and (dated or (person and (behind or before))))
+        return dated or (person and (behind or before))
 
     def _is_of_heading(self, part: str) -> bool:
         words = words_of(part)
@@ -160,29 +171,36 @@ class Headings:
         words = words_of(text)[: _MOST_WORDS + 1]
         if not 0 < len(words) <= _MOST_WORDS:
             return None
+        dates, kinds, label, numbers, idle, others = self._by_meaning(words)
+        power = self._power(" ".join(others)) if others else ""
+        if not (dates or kinds or idle or others) and [len(n) for n in numbers] == [4]:
+            return Heading(dated=True, year=int(numbers[0]))
+        if len(dates) > 1 or power is None:  # `Spring 1901, Fall 1901`; `Kevin`
+            return None
+        if numbers and (not power or dates or max(map(len, numbers)) > 2):  # `France 1901`
+            return None
+        if idle and not (power or label):  # `no moves received`
+            return None
+        phase, dated = "", bool(dates)
+        if dates:
+            phase = self._phase(*dates.pop(), kinds)
+        elif kinds and self.before and (not power or min(kinds) != _Kind.MOVEMENT):
+            year, number = parse_phase(self.before)
+            number = _season(min(number, Phase.FALL_RETREATS))  # a winter is of its fall
+            phase = self._phase(number, year, kinds)
+        needs_phase = dated or (kinds and min(kinds) != _Kind.MOVEMENT and not self.before)
+        return None if needs_phase and not phase else Heading(phase, power, dated, label=label)
+
+    def _by_meaning(self, words: Sequence[str]) -> _Words:
         dates, rest = self._dates(words)
         kind_words = [w for w in rest if w in _KINDS and (dates or len(w) > 1)]
-        kinds = [_KINDS[w] for w in kind_words]
         labels = {_LABELS[w] for w in words if w in _LABELS}
         label = labels.pop() if len(labels) == 1 else ""
         label = "" if dates and label in LABEL_OF.values() else label
         rest = [w for w in rest if w not in _BESIDE and w not in kind_words]
         numbers, idle = [w for w in rest if w.isdecimal()], [w for w in rest if w in _IDLE]
         others = [w for w in rest if w not in numbers and w not in idle]
-        power = self._power(" ".join(others)) if others else ""
-        counted = not numbers or (power and not dates and max(map(len, numbers)) <= 2)
-        if len(rest) == len(numbers) == 1 and len(rest[0]) == 4 and not dates and not kinds:
-            return Heading(dated=True, year=int(rest[0]))
-        if len(dates) > 1 or power is None or not counted or (idle and not (power or label)):
-            return None
-        phase, dated = "", bool(dates)
-        if dates:
-            phase = self._phase(*dates.pop(), kinds)
-        elif kinds and self.before and (not power or min(kinds)):
-            year, number = parse_phase(self.before)
-            phase = self._phase(min(number, 3) // 2 * 2, year, kinds)
-        needs_phase = dated or (kinds and min(kinds) and not self.before)
-        return None if needs_phase and not phase else Heading(phase, power, dated, label=label)
+        return _Words(dates, [_KINDS[w] for w in kind_words], label, numbers, idle, others)
 
     def _dates(self, words: Sequence[str]) -> tuple[set[tuple[int, int]], list[str]]:
         """Return the seasons and years that words name, 0 for no year, and the other words."""
@@ -206,9 +224,15 @@ class Headings:
             year = self.year or before[0]
             if not year or (year, number) <= before:
                 return ""
-        if kinds and number != 4:
-            number = 4 if min(kinds) == 2 else number // 2 * 2 + max(min(kinds), number % 2)
+        if kinds and number != Phase.WINTER_ADJUSTMENTS and min(kinds) != _Kind.MOVEMENT:
+            retreats = min(kinds) == _Kind.RETREATS
+            number = _season(number) + 1 if retreats else Phase.WINTER_ADJUSTMENTS
         return phase_name(year, number)
+
+
+def _season(phase: int) -> int:
+    """Return the phase with which the season of a phase begins."""
+    return phase // 2 * 2
 
 
 def words_of(text: str) -> list[str]:

@@ -9,7 +9,7 @@ with a note. A remark that may be a heading is a doubt: no orders are read below
 import html
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..._suggest import printable, quoted
 from ...constants import NONE, Terrain, phase_kind, phase_name
@@ -30,6 +30,8 @@ FORMS = (
 NO_ORDERS, COUNTED = "left out, since no order is in it", "left out, since our rules count it"
 HOLDS = "no order for this unit, so it holds"
 GROUPED = (NO_ORDERS, COUNTED, HOLDS)
+# Of an entry; position: a unit below such a label; "": a power without orders.
+EntryKind = Literal["order", "unit", "position", "center", ""]
 
 
 class Entry(NamedTuple):
@@ -39,7 +41,7 @@ class Entry(NamedTuple):
     power: str
     text: str
     line: int
-    kind: str = ""  # order; unit; position (a unit below such a label); center; else no orders
+    kind: EntryKind = ""
 
 
 class Remark(NamedTuple):
@@ -48,7 +50,7 @@ class Remark(NamedTuple):
     line: int
     text: str
     reason: str
-    kind: str = ""  # what it should be, as of an entry
+    kind: EntryKind = ""  # what it should be
 
     def __str__(self) -> str:
         return f"{_shown(self.line, self.text)}, is left out: {self.reason}"
@@ -102,14 +104,14 @@ class _Reader:
         headings = Headings(self.map, self.phase, self.year)
         heading, rest = headings.split(line)
         if heading is None:
-            doubt = headings.doubt(line, marked)
-            self.doubts += [(doubt, _shown(number, line))] * bool(doubt)
+            if doubt := headings.doubt(line, marked):
+                self.doubts.append((doubt, _shown(number, line)))
             heading = Heading(label=self.label)
         else:
             self._begin(heading, _shown(number, line), alone=not rest)
         self.label = heading.label or self.section_label
         phase = heading.phase or self.phase  # Retreats: A Mun - Sil
-        entries, remarks = _read_line(self.map, Entry(phase, self.power, rest, number), self.label)
+        entries, remarks = _read_line(self.map, phase, self.power, rest, number, self.label)
         orders = [entry for entry in entries if entry.kind != "center"]
         if orders and self.doubts:
             shown = "; ".join(f"{shown}, looks like a heading" for _, shown in self.doubts)
@@ -137,53 +139,59 @@ class _Reader:
             self.section_label = heading.label
 
 
-def _read_line(game_map: Map, line: Entry, label: str) -> tuple[list[Entry], list[Remark]]:
-    """Return what the text of a line has below a label, and what of it is not read."""
+def _read_line(
+    game_map: Map, phase: str, power: str, line: str, number: int, label: str
+) -> tuple[list[Entry], list[Remark]]:
+    """Return what a line, behind its heading, has below a label, and what of it is not read."""
     entries, wrong = [], []
-    if label == "centers" and LIKE["nobody"].match(line.text):
-        return [], [Remark(line.line, line.text, NO_ORDERS)]
-    for text, now in _labelled(game_map, line, label):
-        kind, written, reason = _read(game_map, text, now)
+    if label == "centers" and LIKE["nobody"].match(line):
+        return [], [Remark(number, line, NO_ORDERS)]
+    for text, now in _labelled(game_map, phase, line, label):
+        kind, written, reason = _classify(game_map, text, now)
         if reason:
-            wrong.append(Remark(line.line, text, reason, kind))
+            wrong.append(Remark(number, text, reason, kind))
         else:
-            entries.append(line._replace(text=written, kind=kind))
+            entries.append(Entry(phase, power, written, number, kind))
     if any(remark.kind == "center" for remark in wrong):  # the others may be nobody's
         entries = [entry for entry in entries if entry.kind != "center"]
     elif wrong and not entries:
-        serious = line.power and any(_is_like_order(game_map, remark.text) for remark in wrong)
-        wrong = [Remark(line.line, line.text, wrong[0].reason if serious else NO_ORDERS)]
+        serious = power and any(_is_like_order(game_map, remark.text) for remark in wrong)
+        wrong = [Remark(number, line, wrong[0].reason if serious else NO_ORDERS)]
     return entries, wrong
 
 
-def _labelled(game_map: Map, line: Entry, label: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a line with their labels. Results that commas cut off come back to their
-    order, and units of a winter's list have the verb or sign before them: `builds A Par, F Bre`,
-    `+A Ber`."""
-    winter = bool(line.phase) and phase_kind(line.phase) == "adjustments"
-    last = ""
-    parts = (_parts(game_map, text) for text in order_texts(line.text))
+def _labelled(game_map: Map, phase: str, line: str, label: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a line with their labels. Units of a winter's list have the verb or sign
+    before them: `builds A Par, F Bre`, `+A Ber`."""
+    winter = bool(phase) and phase_kind(phase) == "adjustments"
+    for text, begins_centers in _with_results(game_map, line, winter):
+        kind, listed = reading.order_kind(game_map, text), reading.listed_unit(game_map, text)
+        label = "centers" if begins_centers else LABEL_OF.get(kind, label)
+        if label == "centers" and (kind != NONE or listed):
+            label = ""
+        if text:
+            takes_verb = winter and listed and label in LABEL_OF.values()
+            yield (f"{label} {text}" if takes_verb else text), label
+
+
+def _with_results(game_map: Map, line: str, winter: bool) -> list[tuple[str, bool]]:
+    """Return the texts of a line, and whether `Centers` stands before each; behind it there may be
+    none. Results that commas cut off come back to their order: `A Par-Bur, bounced`."""
+    texts: list[tuple[str, bool]] = []
+    parts = (_parts(game_map, text) for text in order_texts(line))
     for part in itertools.chain.from_iterable(parts):
         centers = LIKE["centers"].match(part)
         text = (centers[1] if centers else part).lstrip("" if winter else DASHES)
         text = LIKE["idle_units"].sub("", text)
-        kind = reading.order_kind(game_map, text)
-        result = kind == NONE and (reading.is_result(text) or told_retreat(game_map, f"({text})"))
-        if result and last and not winter:
-            last += f" ({text})"
+        no_order = reading.order_kind(game_map, text) == NONE
+        result = no_order and (reading.is_result(text) or told_retreat(game_map, f"({text})"))
+        if result and text and not winter and texts and texts[-1][0]:
+            texts[-1] = (f"{texts[-1][0]} ({text})", texts[-1][1])
         elif text and not LIKE["nothing"].match(text) and not reading.is_result(text):
-            if last:
-                yield last, label
-            listed = reading.listed_unit(game_map, text)
-            label = "centers" if centers else LABEL_OF.get(kind, label)
-            if label == "centers" and (kind != NONE or listed):
-                label = ""
-            verb = f"{label} " * bool(winter and listed and label in LABEL_OF.values())
-            last = verb + text
+            texts.append((text, bool(centers)))
         elif centers:
-            label = "centers"
-    if last:
-        yield last, label
+            texts.append(("", True))
+    return texts
 
 
 def _parts(game_map: Map, text: str) -> list[str]:
@@ -198,7 +206,7 @@ def _parts(game_map: Map, text: str) -> list[str]:
     return [text]
 
 
-def _read(game_map: Map, text: str, label: str) -> tuple[str, str, str]:
+def _classify(game_map: Map, text: str, label: str) -> tuple[EntryKind, str, str]:
     """Return the kind of an entry, how it is written, and why the text is none, or nothing."""
     unit = reading.listed_unit(game_map, text)
     if label != "centers" and unit is not None:
@@ -255,7 +263,7 @@ def read_position(game_map: Map, report: Report) -> dict | None:
     return {"name": name, "units": units, "centers": all_centers(game_map, units, centers)}
 
 
-def by_power(entries: Iterable[Entry], *kinds: str) -> dict[str, list[str]]:
+def by_power(entries: Iterable[Entry], *kinds: EntryKind) -> dict[str, list[str]]:
     """Return power -> the texts of its entries of some kinds."""
     texts: dict[str, list[str]] = {}
     for entry in entries:
