@@ -35,7 +35,6 @@ BUNDLED = {
     "baselines.py": "diplomacy_learners.baselines",
     "league.py": "diplomacy_learners.league",
     "anchored.py": "diplomacy_learners.anchored",
-    "hard_starts.py": "diplomacy_learners.hard_starts",
     "language_model.py": "diplomacy_learners.language_model",
 }
 _known: dict[Path, "Learner"] = {}

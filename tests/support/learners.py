@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from support.tables import read_text
 from support.training import main, write_config
 
-from diplomacy_learners import anchored, baselines, exploit, hard_starts, league, press
+from diplomacy_learners import anchored, baselines, exploit, league, press
 
 # What a stopped run is to have under way.
 RICH = tomllib.loads(read_text(__file__, "learners.toml"))
@@ -60,10 +60,6 @@ LEARNERS = {
     ),
     "anchored": Learner(
         partial(main, script=anchored), RICH | {"anchor": "three-pure-1", "anchor_coef": 0.01}
-    ),
-    "hard_starts": Learner(
-        partial(main, script=hard_starts),
-        RICH | {"anchor": "three-pure-1", "hard_powers": ["ENGLAND"]},
     ),
     "exploit": Learner(exploiting, RICH | ALONE, ("three-pure-1",)),
 }
