@@ -155,17 +155,23 @@ def test_evaluations_and_checkpoints_do_not_change_the_training(trained, tmp_pat
         assert differences(one["run"][name], two["run"][name], name) == []
 
 
-@pytest.mark.slow  # 20,000 decisions
-def test_learning_beats_random(tmp_path):
+SOON = {"total_timesteps": 8000, "learning_rate": 0.004, "num_minibatches": 8, "update_epochs": 3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "least"),
+    [(SOON | {"eval_bots": ["hold"]}, 0.6), pytest.param({}, 0.8, marks=pytest.mark.slow)],
+)
+def test_learning_beats_random(changes, least, tmp_path):
     def win_rate(player) -> float:
         match = evaluate_player("small", player, make_bot("random"), 300, seed=4, threads=1)
         return match.result()["overall"]["win"]["value"]
 
-    run = train(tmp_path / "runs", **LEARNS)
+    run = train(tmp_path / "runs", **LEARNS | changes)
     trained = win_rate(load_player(run / "checkpoint.pt"))
     torch.manual_seed(1)
     untrained = win_rate(policy_player(ppo.Agent(load_map("small"), 32, 2), "untrained"))
-    assert wilson_interval(trained * 300, 300)[0] > 0.8, (trained, untrained)
+    assert wilson_interval(trained * 300, 300)[0] > least, (trained, untrained)
     assert wilson_interval(untrained * 300, 300)[1] < 0.6, (trained, untrained)
 
 
