@@ -1,6 +1,8 @@
 """The flags of every command, a dataclass each; the command's module implements them.
 
-Here nothing else of the engine is imported, so that a help is printed at once.
+Here nothing else of the engine is imported, so that a help is printed at once. Flags that several
+commands share are base classes, which also set their order in the help; the condition of a shared
+flag reads what all these commands have.
 """
 
 from collections.abc import Callable
@@ -28,20 +30,25 @@ def _any(*kinds: str, alone: bool = False) -> Callable[..., bool]:
     not yet read says who plays, and where a page asks."""
 
     def applies(flags: Any) -> bool:
-        from ..players.names import parts
+        from ..players import names
 
-        named = [getattr(flags, name, None) for name in ("player", "against", "players", "hint")]
-        names = [name for v in named for name in ([v] if isinstance(v, str) else v or ())]
-        asks = not getattr(flags, "text", True) and hasattr(flags, "guest")
-        asks = asks and not (flags.power or flags.guest or flags.watch)
-        if asks or getattr(flags, "resume", None) or not names:
+        types = tuple(getattr(names, kind) for kind in kinds)
+        values = [getattr(flags, name, None) for name in ("player", "against", "players", "hint")]
+        named = [name for v in values for name in ([v] if isinstance(v, str) else v or ())]
+        if _page_asks(flags) or getattr(flags, "resume", None) or not named:
             return True
-        players = [[type(part).__name__ for part in parts(name)] for name in names]
-        if alone:
-            players = [types[: 1 + (types[0] == "VoiceSpec")] for types in players]
-        return any(kind in kinds for types in players for kind in types)
+        players = [[*names.parts(name)] for name in named]
+        if alone:  # of a player that talks, the one that orders
+            players = [parts[: 1 + isinstance(parts[0], names.VoiceSpec)] for parts in players]
+        return any(isinstance(part, types) for parts in players for part in parts)
 
     return applies
+
+
+def _page_asks(flags: Any) -> bool:
+    """Whether `play` shows a page on which its host chooses the players."""
+    asks = not getattr(flags, "text", True) and hasattr(flags, "guest")
+    return asks and not (flags.power or flags.guest or flags.watch)
 
 
 def _is_page(flags: Any) -> bool:

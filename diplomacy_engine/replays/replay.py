@@ -31,8 +31,8 @@ MOST_SAID = 100_000  # letters that are shown of a language model's prompt or re
 
 class Frame(NamedTuple):
     scene: Scene  # units without an order but with a result come last in its orders
-    # power -> value, orders {unit: [[text, share]]}, tried [[orders, value, share]]; of language
-    # models also prompt and reply
+    # power -> value, orders {unit: [(text, share)]}, tried [(orders in one text, value, share)]; of
+    # language models also prompt and reply
     thoughts: dict[str, dict]
     # sender, recipient, what was said in words: the messages, and then who broke a deal
     talk: list[tuple[str, str, str]]
@@ -51,6 +51,12 @@ class Replay(NamedTuple):
     @property
     def title(self) -> str:
         return self.result[0].upper() + self.result[1:]
+
+    def was_played(self, number: int) -> bool:
+        """Whether a phase was adjudicated: the last one may not be, and a vote or concession may
+        have ended the game instead."""
+        frame, last = self.frames[number], number == len(self.frames) - 1
+        return bool(frame.scene.outcome) or not (last or frame.declared)
 
     def find(self, phase: str) -> int:
         names, text = [frame.scene.phase for frame in self.frames], phase
@@ -100,7 +106,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     game_id, rules, phases, ending = read_saved_game(saved, game_map)
     played_on, games = rules.map, VectorGame(rules, 1, threads=1, auto_reset=False)
     frames: list[Frame] = []
-    passed, playing = {}, list(ending.conceded)  # who was last in a province; who still played
+    last_power_in, playing = {}, list(ending.conceded)  # by province; who still played
     for phase in phases:
         try:
             positions.load_state(games, phase["state"], *ending if phase is phases[-1] else ())
@@ -108,13 +114,13 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
             which = named_map(saved, game_map)
             raise UserError(f"phase {phase['name']:.20}: {error}{which}") from error
         for power, texts in positions.standing_units(games).items():
-            passed.update(dict.fromkeys(map(province_of, texts), power))
+            last_power_in.update(dict.fromkeys(map(province_of, texts), power))
         gone = [power for power in playing if in_disorder(phase["state"], power)]
         playing = [power for power in playing if power not in gone]
         declared = [(power, "", VOTES) for power in phase.get("votes", ())]
         declared += [(power, "", CONCEDES) for power in gone]
         thoughts, talk = _thoughts(played_on, phase.get("thoughts")), _talk(games, phase)
-        frames.append(Frame(_scene(games, phase, dict(passed)), thoughts, talk, declared))
+        frames.append(Frame(_scene(games, phase, dict(last_power_in)), thoughts, talk, declared))
     players = _players(saved, played_on)
     ranks = figure_values(games.outcomes(), played_on.board.victory_centers)["rank"][0].tolist()
     result = positions.result_text(games, lambda power: named(power, players))
@@ -122,15 +128,15 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     return Replay(game_id, played_on, frames, players, positions.winners(games), ranks, result)
 
 
-def _scene(games: VectorGame, phase: Mapping, passed: dict[str, str]) -> Scene:
-    """Return a phase as it is drawn; `games` has its position, `passed` the last power by
-    province."""
+def _scene(games: VectorGame, phase: Mapping, last_power_in: dict[str, str]) -> Scene:
+    """Return a phase as it is drawn; `games` has its position, `last_power_in` the
+    last power in each province."""
     orders = {power: phase["orders"].get(power) for power in games.map.powers}
     words, retreats = result_words(phase["results"]), positions.retreat_places(games)
     dislodged = {power: list(places) for power, places in retreats.items()}
     units, centers = positions.standing_units(games), positions.owned_centers(games)
     lines, _ = played_orders(games, orders, words)
-    return Scene(phase["name"], units, dislodged, centers, passed, lines, words)
+    return Scene(phase["name"], units, dislodged, centers, last_power_in, lines, words)
 
 
 def _talk(games: VectorGame, phase: Mapping) -> list[tuple[str, str, str]]:
@@ -226,9 +232,7 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
     sentence.
     """
     game_map, frame, lines = replay.map, replay.frames[number], []
-    last = number == len(replay.frames) - 1
-    played = bool(frame.scene.outcome) or not (last or frame.declared)  # a vote may have ended it
-    moved = played and phase_kind(frame.scene.phase) == "movement"
+    moved = replay.was_played(number) and phase_kind(frame.scene.phase) == "movement"
     without = "hold (no order)" if moved else "no order"
 
     fields = ("power", "text", "unit", "words", "result", "said")
