@@ -96,8 +96,8 @@ class GameTalk:
             self.press.drop_dead()
 
     @contextlib.contextmanager
-    def before_concessions(self, earlier: np.ndarray | bool = False) -> Iterator[None]:
-        """Here only those powers have conceded that had done so `earlier`, (P,) bool."""
+    def before_concessions(self, earlier: Sequence[bool] | bool = False) -> Iterator[None]:
+        """Here only those powers have conceded that had done so `earlier`, (P,)."""
         conceded = self.games.state.conceded[0]
         now = conceded.copy()
         conceded &= earlier

@@ -51,7 +51,7 @@ class Heading(NamedTuple):
 class _Words(NamedTuple):
     """The words of a heading, by what they say."""
 
-    dates: set[tuple[int, int]]  # seasons and years
+    dates: set[tuple[Phase, int]]  # seasons and years
     kinds: list[_Kind]
     label: str
     numbers: list[str]
@@ -202,7 +202,7 @@ class Headings:
         others = [w for w in rest if w not in numbers and w not in idle]
         return _Words(dates, [_KINDS[w] for w in kind_words], label, numbers, idle, others)
 
-    def _dates(self, words: Sequence[str]) -> tuple[set[tuple[int, int]], list[str]]:
+    def _dates(self, words: Sequence[str]) -> tuple[set[tuple[Phase, int]], list[str]]:
         """Return the seasons and years that words name, 0 for no year, and the other words."""
         years = {i: _year_beside(words, i) for i, word in enumerate(words) if word in _SEASONS}
         years = {i: at for i, at in years.items() if at is not None or len(words[i]) > 3}
