@@ -390,7 +390,6 @@ def pay_learner(run: "Run", result: StepResult) -> None:
     rewards = run.reward.weigh(paid, min(1.0, run.step / run.args.total_timesteps))
     buffer.pay(streams, rewards)
     run.episodes.pay(streams, rewards, paid)
-
     alive = run.plays_on(result)[game, power]
     done = ~alive | (result.ended != RUNNING)[game]
     truncated = done & alive & truncates & (result.ended == YEAR_LIMIT)[game]
@@ -472,8 +471,7 @@ class Run:
 
     # A checkpoint keeps all other attributes.
     REBUILT: tuple[str, ...] = ("args", "game_map", "setup", "ranks", "reward", "pool.bots")
-    # The others are alike on all ranks.
-    OF_RANK: tuple[str, ...] = ("games", "seats", "buffer", "episodes", "rng")
+    OF_RANK: tuple[str, ...] = ("games", "seats", "buffer", "episodes", "rng")  # differ by rank
 
     def __init__(self, setup: startup.Setup, ranks: Ranks, pool: type[OpponentPool] = OpponentPool):
         args, game_map = setup.args, setup.game_map
