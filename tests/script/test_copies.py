@@ -89,7 +89,7 @@ def test_defaults_of_a_copy_are_what_runs(mine, imported, tmp_path):
         args = settings.parse_args(script.Args, argv)
         assert args == script.Args() and (args.gamma, args.num_layers) == (0.5, 3)
     args = settings.parse_args(script.Args, ["--map", "three", "--num-layers", "1"])
-    assert (args.gamma, args.num_layers, args.learner_seats) == (0.5, 1, 2)
+    assert (args.gamma, args.num_layers, args.learner_seats) == (0.5, 1, 2.8)
     _, run = mine
     assert run.name.startswith("small__mine__1__") and (run / "mine.py").is_file()
     args = checkpoints.read(run / "checkpoint.pt")["args"]
