@@ -64,7 +64,7 @@ class Args(RunArgs):
     """draw: the limit is a draw and pays as one; truncate: it pays nothing, values bootstrap"""
     reward: str = "sum_of_squares=1,lead_delta=1"  # also pays for keeping RUSSIA's lead small
     """name, module:function or weighted sum: deepdip=1,center_delta=1..0 (falls from 1 to 0)"""
-    learner_seats: Annotated[float, Meta(ge=1, le=1000)] = 1.8  # in a game, on average: one or two
+    learner_seats: Annotated[float, Meta(ge=1, le=1000)] = 1.8  # the learner's seats, on average
     weak_seats: Share = 0.0  # all powers equally often
     """weight of a power when the learner's seats are sampled: 1 - weak_seats * its win rate"""
     opponent_temperature: Annotated[float, Meta(ge=0.01, le=100)] = 1.0  # copies play as they are
