@@ -405,8 +405,8 @@ def check_form(form: str, draw_votes: bool, flat: bool) -> None:
 
 
 def with_vote(space: spaces.Space) -> MaskedActions:
-    sizes = space.nvec if isinstance(space, spaces.MultiDiscrete) else [1]
-    return MaskedActions(np.append(sizes, 2))
+    assert isinstance(space, spaces.MultiDiscrete)  # see check_form
+    return MaskedActions(np.append(space.nvec, 2))
 
 
 def with_vote_open(masks: np.ndarray) -> np.ndarray:

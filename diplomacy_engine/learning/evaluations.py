@@ -47,7 +47,8 @@ def evaluate(run: Run, ranks: Ranks, log: RunLog, last: bool, options: Mapping) 
     before. Raises Stopped on a signal or, with its error as the cause, if a bot fails.
     """
     args, game_map = run.args, run.game_map
-    games = of_bots(args) | (against_searches(args, game_map, log) if last else {})
+    bots = of_bots(args)
+    games = bots | (against_searches(args, game_map, log) if last else {})
 
     def play() -> dict[PlayerSpec, Evaluation]:
         parts = {}
@@ -78,4 +79,4 @@ def evaluate(run: Run, ranks: Ranks, log: RunLog, last: bool, options: Mapping) 
         bot: report.join([of_rank[bot] for of_rank in everywhere if bot in of_rank])
         for bot, report in everywhere[0].items()
     }
-    log.evaluations(reports, run.step, [*of_bots(args)], run.setup.policy(run))
+    log.evaluations(reports, run.step, [*bots], run.setup.policy(run))

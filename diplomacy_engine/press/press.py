@@ -12,7 +12,7 @@ from .._copies import copied_object
 from ..constants import CONVOY, NONE, RUNNING, Phase
 from ..games.decisions import Decisions, empty_decisions, filled, join_decisions
 from ..games.vector_game import VectorGame
-from ..rules.game_rules import GameRules, Protocol, RuleOptions
+from ..rules.game_rules import GameRules, Protocol
 from ..rules.state import in_movement, is_alive
 from . import binding as kernels
 from .deals import (
@@ -89,9 +89,13 @@ class Press:
     ):
         rules = games.rules
         if press is not None:
-            talk: RuleOptions = {"press": press, "press_rounds": press_rounds}
-            talk |= {"binding": binding, "open_press": open_press}
-            rules = GameRules(games.map, **talk)
+            rules = GameRules(
+                games.map,
+                press=press,
+                press_rounds=press_rounds,
+                binding=binding,
+                open_press=open_press,
+            )
         self.games = games
         self.protocol, self.rounds, self.binding, self.open_press = rules.talk
         self.log: list[tuple[Offers, np.ndarray, Words]] | None = None
