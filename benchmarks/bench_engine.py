@@ -24,9 +24,9 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import diplomacy_engine
+from diplomacy_engine._compilation import announce_compilation
 from diplomacy_engine._cores import usable_cores
 from diplomacy_engine._files import check_target
-from diplomacy_engine._jit import announce_compilation
 from diplomacy_engine._progress import fail
 from diplomacy_engine.commands._console import make_console, print_table
 from diplomacy_engine.commands._flags import Natural, Threads

@@ -1,6 +1,7 @@
 """Compiled kernels: what they are kept under, when they are compiled, and records in them."""
 
 import ast
+import fcntl
 import importlib
 import io
 import os
@@ -14,10 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.errors import NumbaError
 from support.tables import read_text
 
-from diplomacy_engine import _jit, _records
+from diplomacy_engine import _compilation, _jit, _kernel_cache, _records
 
+PACKAGE = Path(_jit.__file__).parent
 KERNELS = """
 from diplomacy_engine._jit import jit
 from . import facts as known
@@ -54,7 +57,7 @@ def package(tmp_path, monkeypatch):
     (folder / "sub" / "deep.py").write_text(CALLEE)
     (folder / "other.py").write_text("from .kernels import kernel\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(_jit, "CACHE_FOLDER", str(tmp_path))
+    monkeypatch.setattr(_kernel_cache, "CACHE_FOLDER", str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return folder
 
@@ -64,7 +67,7 @@ def started() -> tuple[int, bool]:
     for name in [name for name in sys.modules if name.partition(".")[0] == "edited"]:
         del sys.modules[name]
     importlib.invalidate_caches()
-    _jit._kernel_sources.cache_clear()
+    _kernel_cache._kernel_sources.cache_clear()
     kernel = importlib.import_module("edited.kernels").kernel
     return kernel(3), not kernel.stats.cache_hits
 
@@ -84,12 +87,12 @@ def test_a_kernel_is_compiled_anew_if_a_file_that_it_is_made_of_has_changed(pack
 
 
 def test_no_import_of_a_kernel_file_is_missed():
-    for kernels in sorted(_jit._PACKAGE.rglob("*.py")):
+    for kernels in sorted(PACKAGE.rglob("*.py")):
         if "@jit" not in kernels.read_text():
             continue
-        sources = _jit._kernel_sources(kernels)
+        sources = _kernel_cache._kernel_sources(kernels)
         for name, text in sources.items():
-            folder = (_jit._PACKAGE / name).parent
+            folder = (PACKAGE / name).parent
             for node in ast.walk(ast.parse(text)):
                 if not (isinstance(node, ast.ImportFrom) and node.level):
                     continue
@@ -97,7 +100,33 @@ def test_no_import_of_a_kernel_file_is_missed():
                 assert node.module or len(node.names) == 1, f"{name}: only one module is followed"
                 target = folder.joinpath(*[".."] * (node.level - 1), *module.split(".")).resolve()
                 file = target / "__init__.py" if target.is_dir() else target.with_suffix(".py")
-                assert str(file.relative_to(_jit._PACKAGE)) in sources, f"{name} imports {file}"
+                assert str(file.relative_to(PACKAGE)) in sources, f"{name} imports {file}"
+
+
+FIRST_PHASE = """
+import sys
+from diplomacy_engine import Game
+game = Game("small")
+for unit in sum(game.units.values(), []):
+    game.legal_orders(unit.split()[1])
+game.adjudicate()
+assert "numba.np.arrayobj" not in sys.modules
+"""
+
+
+def test_kept_kernels_load_without_what_numba_compiles_arrays_with():
+    """That would take longer than all the rest of a first phase."""
+    exec(FIRST_PHASE.replace("assert", "#"), {})  # keeps the kernels
+    subprocess.run([sys.executable, "-c", FIRST_PHASE], cwd=PACKAGE.parent, check=True)
+
+
+def test_a_kernel_that_cannot_be_compiled_keeps_no_process_waiting(package):
+    (package / "sub" / "deep.py").write_text(CALLEE.replace("2 *", "[None] *"))
+    with pytest.raises(NumbaError):
+        started()
+    (lock,) = package.parent.glob("*.lock")
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class Inner(NamedTuple):
@@ -175,7 +204,7 @@ def _powers(widths, other):
 
 
 def test_a_kernel_in_others_is_compiled_once_for_all_widths_of_integers(tmp_path, monkeypatch):
-    monkeypatch.setattr(_jit, "CACHE_FOLDER", str(tmp_path))
+    monkeypatch.setattr(_kernel_cache, "CACHE_FOLDER", str(tmp_path))
     assert _powers(np.array([40], np.int8), np.int16(5)) == 2**40 + 2**5 + 2 + 8
     assert len(_power_of.inner.signatures) == 1
 
@@ -199,9 +228,9 @@ def started_in(folder: Path, cache: Path) -> tuple[int, str]:
 @pytest.mark.slow
 def test_clones_of_the_same_sources_share_their_kernels(tmp_path):
     clone = tmp_path / "clone"
-    shutil.copytree(_jit._PACKAGE, clone / "diplomacy_engine")
+    shutil.copytree(PACKAGE, clone / "diplomacy_engine")
     cache = tmp_path / "cache"
-    compiled, said = started_in(_jit._PACKAGE.parent, cache)
+    compiled, said = started_in(PACKAGE.parent, cache)
     assert compiled > 0 and said.startswith("compiling the game kernels for this machine, once: ")
     assert started_in(clone, cache) == (0, "")
 
@@ -214,10 +243,10 @@ class Terminal(io.StringIO):
 def test_what_is_still_missing_is_announced_and_counted(monkeypatch):
     """Some kernels are there, others are compiled: said once that takes long enough to notice."""
     clock, screen = iter([0.0, 0.5, 10.0, 11.0, 12.5]), Terminal()
-    monkeypatch.setattr(_jit.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(_compilation.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(sys, "__stderr__", screen)
-    compilation, shown = _jit._Compilation(), []
+    compilation, shown = _compilation._Compilation(), []
     for event in ("start", "end", "start", "start", "end", "end"):  # a kernel, one in another
         getattr(compilation, f"on_{event}")(None)
         shown.append(screen.getvalue())
@@ -249,7 +278,7 @@ def test_without_room_for_kernels_they_are_compiled_and_not_kept(place, tmp_path
     own = dict.fromkeys(("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR"), str(cache))
     done = subprocess.run(
         [sys.executable, "-c", FULL],
-        cwd=_jit._PACKAGE.parent,
+        cwd=PACKAGE.parent,
         env=os.environ | own,
         capture_output=True,
         text=True,
@@ -264,10 +293,10 @@ def test_a_user_without_a_home_keeps_kernels_in_a_temporary_folder(tmp_path, mon
     """Nor a name, by which Python would find one."""
     for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(_jit.os.path, "expanduser", lambda path: path)
-    monkeypatch.setattr(_jit.tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(_kernel_cache.os.path, "expanduser", lambda path: path)
+    monkeypatch.setattr(_kernel_cache.tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert Path(_jit._cache_folder()).parent == tmp_path / "temporary"
+    assert Path(_kernel_cache._cache_folder()).parent == tmp_path / "temporary"
     assert not list((tmp_path / "here").iterdir())

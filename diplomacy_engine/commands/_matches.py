@@ -13,8 +13,8 @@ from typing import cast
 
 from rich.console import Console
 
+from .._compilation import announce_compilation
 from .._files import atomic_write, check_target
-from .._jit import announce_compilation
 from .._progress import Progress, fail
 from .._suggest import quoted
 from ..errors import UserError

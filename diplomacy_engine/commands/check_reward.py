@@ -2,8 +2,8 @@
 
 from rich.console import Console
 
+from .._compilation import announce_compilation
 from .._files import check_target
-from .._jit import announce_compilation
 from ..matches.figures import limit_text
 from ..matches.reward_schemes import SCHEMES, check_reward
 from ..players.loading import load_player

@@ -10,8 +10,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from .._compilation import announce_compilation
 from .._files import check_target
-from .._jit import announce_compilation
 from .._suggest import printable
 from ..errors import UserError
 from ..extras.connections import diplomacy_server

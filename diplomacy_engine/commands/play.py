@@ -11,8 +11,8 @@ from secrets import randbelow
 
 from msgspec.structs import replace
 
+from .._compilation import announce_compilation
 from .._files import check_target
-from .._jit import announce_compilation
 from .._suggest import quoted
 from ..constants import canonical_phase
 from ..errors import UserError

@@ -18,9 +18,9 @@ import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
+from .._compilation import announce_compilation
 from .._cores import usable_cores
 from .._files import CONFIGS, atomic_write, check_target, check_writable, read_file
-from .._jit import announce_compilation
 from ..errors import UserError
 from ..matches.figures import limit_text, mean_text, percent
 from ..matches.population import (

@@ -14,8 +14,8 @@ from torch import distributed, nn
 from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present
 from torch.utils.hooks import RemovableHandle
 
+from .._compilation import announce_compilation
 from .._files import file_sha256
-from .._jit import announce_compilation
 from .._progress import Progress, fail, say
 from .._suggest import quoted
 from ..clock import Clock

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from diplomacy_engine._jit import CACHE_FOLDER
+from diplomacy_engine._kernel_cache import CACHE_FOLDER
 from diplomacy_engine.errors import UserError
 
 _REACHING = (
