@@ -13,7 +13,7 @@ Shapes are named as in ppo_selfplay_diplomacy.py.
 import copy
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -321,7 +321,7 @@ class SchemeRun(TeamRun):
 
 class LearnerCritic(Critic):
     def __init__(self, run: Run):
-        self.run, self.policy = run, make_player(run.agent, "learner", settings=asdict(run.args))
+        self.run, self.policy = run, make_player(run.agent, "learner")
         self.discount, self.at_once = run.args.gamma, False
 
     def paid(self, result: engine.StepResult, victory_centers: int) -> np.ndarray:
