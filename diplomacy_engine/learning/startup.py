@@ -258,6 +258,8 @@ def _check(learner: Learner, args: RunSettings, game_map: Map, ranks: Ranks) -> 
     check_args(args, game_map, ranks.count, learner.talks)
     weights = learner.weights(vars(args), game_map).values()
     check_memory(args, game_map, sum(weight.numel() for weight in weights), ranks.count)
+    if ranks.rank == 0:
+        announce_compilation()
 
 
 def seed_generators(seed: int) -> None:
@@ -271,7 +273,6 @@ def check_policy(learner: Learner, args: RunSettings, game_map: Map) -> None:
     """Raise UserError unless a policy is played, frozen and scored as the learner plays it: of a
     changed script the figures would mislead. Compared on some positions, with noise and weights,
     once buffers have moved; what plays is what a checkpoint would hold. Nobody has talked there."""
-    announce_compilation()
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(1)
         agent, twin = (learner.make_agent(vars(args), game_map).eval() for _ in range(2))
@@ -443,7 +444,6 @@ def _open_log(setup: Setup) -> RunLog:
 
 
 def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 0.0) -> RunLog:
-    announce_compilation()
     args, learner = setup.args, setup.learner
     wandb_id = setup.saved["wandb_id"] if setup.saved else None
     wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None

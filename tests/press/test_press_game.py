@@ -2,6 +2,7 @@
 
 import json
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -85,11 +86,21 @@ def test_impossible_offers(terms, words):
 def test_impossible_partners_and_answers():
     game = game_with("offers")
     winter = game_with("offers", POSITION.replace("S1901M", "W1901A"))
+    over = game_with("offers")
+    over.offer("ENGLAND", "RUSSIA", peace=True)
+    over.concede("ENGLAND")
+
+    def answered(game, words):
+        offer = partial(game.offer, "ENGLAND", "RUSSIA", peace=True)
+        answers = [partial(answer, "RUSSIA", 1) for answer in (game.accept, game.decline)]
+        return [(call, words) for call in (offer, *answers)]
+
     for call, words in (
         (lambda: game.offer("ENGLAND", "ENGLAND", peace=True), "cannot make a deal with itself"),
         (lambda: game.offer("ENGLAND", "FRANCE", peace=True), "FRANCE"),
-        (lambda: winter.offer("ENGLAND", "RUSSIA", zone=["SPA"]), "movement phases"),
-        (lambda: Game("small").offer("ENGLAND", "RUSSIA", peace=True), "press="),
+        *answered(winter, "movement phases; this is W1901A"),
+        *answered(over, "movement phases; the game is over"),
+        *answered(Game("small"), "press="),
         (lambda: Game("small", press="loud"), "one of mutual, offers"),
         (lambda: Game("small", press="propose-chose"), "did you mean 'propose-choose'"),
         (lambda: Game("small", press="offers", press_rounds=5), "1 to 4 rounds"),

@@ -176,8 +176,10 @@ def test_learning_beats_random(changes, least, tmp_path):
 
 
 @pytest.mark.parametrize("size", [(80, 4), pytest.param((200, 8), marks=pytest.mark.slow)])
-def test_a_map_of_ones_own(size, tmp_path, capsys):
-    """With more orders than an int16 can count; the checkpoint goes on without the map's file."""
+def test_a_map_of_ones_own(size, tmp_path, monkeypatch, capsys):
+    """With more orders than an int16 can count; the checkpoint goes on without the map's file. Both
+    times it is said if kernels of such a size are compiled."""
+    monkeypatch.setattr(startup, "announce_compilation", lambda: print("compiling"))
     path = write_coastal_map(tmp_path / "coastal.toml", *size)
     settings = {"map": path, "num_envs": 4, "max_years": 2, "hidden": 8}
     run = train(tmp_path / "runs", total_timesteps=100, eval_bots=["dumbbot"], **settings)
@@ -186,9 +188,11 @@ def test_a_map_of_ones_own(size, tmp_path, capsys):
     assert saved["run"]["results"]["counters"]["updates"] >= 3
     assert all(torch.isfinite(weight).all() for weight in saved["model"].values())
     Path(path).unlink()
-    capsys.readouterr()
+    assert capsys.readouterr().out.count("compiling") == 1
     assert resume(run, "--total-timesteps", "150") == 0
-    raised = re.search(r"rate rises again, from (\S+) to (\S+), ", capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    raised = re.search(r"rate rises again, from (\S+) to (\S+), ", printed)
+    assert printed.count("compiling") == 1
     assert 0 < float(raised[1]) < float(raised[2]) < load(run)["args"]["learning_rate"]
     assert load(run)["global_step"] >= 150
     assert load_player(run / "checkpoint.pt").agent.vocabulary_hash
