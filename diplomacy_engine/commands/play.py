@@ -114,18 +114,34 @@ def _print_end(session: PlaySession) -> None:
 def _open(flags: Play) -> PlaySession:
     """Return the game that flags begin or resume; it is saved from here on."""
     game, record = _resumed(flags) if flags.resume else _begun(flags)
+    _refuse_without_effect(flags, record)
+    return PlaySession(
+        game,
+        _file(flags, game.map, record),
+        partial(_opponents.load, flags),
+        record,
+        _choices(flags, record),
+        _opponents.drawn,
+        _opponents.rank,
+    )
+
+
+def _refuse_without_effect(flags: Play, record: PlayRecord) -> None:
+    """Refuse flags about players' code and draws if no player of the game, also of a resumed one,
+    is concerned."""
     watch = record.seats is not None  # or the page asks who plays
     against = tuple(record.opponents)
     seated = dataclasses.replace(flags, resume=None, watch=watch, against=against, hint=record.hint)
     refuse_without_effect(seated, {"assume", "greedy", "script"} & changed(flags), dashed)
-    shown = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
+
+
+def _choices(flags: Play, record: PlayRecord) -> Choices:
+    """Return what the page offers; other maps only while nothing says which one is played, and if
+    the players named play on all."""
+    asked = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
     everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in _named(flags))
-    maps = MAP_NAMES if shown and everywhere else ()
-    choices = Choices(
-        _opponents.offered, _opponents.mixed, _opponents.levels, _opponents.rated, maps
-    )
-    file, load_player = _file(flags, game.map, record), partial(_opponents.load, flags)
-    return PlaySession(game, file, load_player, record, choices, _opponents.drawn, _opponents.rank)
+    maps = MAP_NAMES if asked and everywhere else ()
+    return Choices(_opponents.offered, _opponents.mixed, _opponents.levels, _opponents.rated, maps)
 
 
 def _open_file(flags: Play, file: Path) -> PlaySession:
@@ -149,17 +165,9 @@ def _begun(flags: Play) -> tuple[Game, PlayRecord]:
 def _resumed(flags: Play) -> tuple[Game, PlayRecord]:
     """Return the game of the file, or one that begins from a phase of it."""
     notes, changes = [], rule_changes(flags)
-    fixed = [name for name in ("teams", "team_victory") if getattr(flags, name)]
     game, saved = read_session(flags.resume, flags.map, notes.append, flags.game, **changes)
     print_notes(notes)
-    if saved is not None:
-        fixed += [name for name, value in changes.items() if value != getattr(game.rules, name)]
-        by_seed = not flags.against and any(map(_opponents.is_drawn, saved.opponents))
-        if by_seed and flags.seed not in (None, saved.seed):  # the seed draws the members
-            fixed.append("seed")
-    for name in fixed:
-        flag = f"--{name.replace('_', '-')}"
-        raise UserError(f"{flag} cannot change the game in {flags.resume}; leave it out")
+    _refuse_to_change(flags, game, saved)
     check_voices(game.rules, _named(flags))
     if game.rules.press == "propose-choose":
         raise UserError(
@@ -168,6 +176,19 @@ def _resumed(flags: Play) -> tuple[Game, PlayRecord]:
     if flags.phase:
         game, saved = _from_phase(flags, game), None
     return game, _new_record(flags, game) if saved is None else _continued(flags, game, saved)
+
+
+def _refuse_to_change(flags: Play, game: Game, saved: PlayRecord | None) -> None:
+    """Refuse flags that would change a game which goes on, and teams, which no file's game gets."""
+    fixed = [name for name in ("teams", "team_victory") if getattr(flags, name)]
+    if saved is not None:
+        changes = rule_changes(flags).items()
+        fixed += [name for name, value in changes if value != getattr(game.rules, name)]
+        by_seed = not flags.against and any(map(_opponents.is_drawn, saved.opponents))
+        if by_seed and flags.seed not in (None, saved.seed):  # the seed draws the members
+            fixed.append("seed")
+    for name in fixed:
+        raise UserError(f"{dashed(name)} cannot change the game in {flags.resume}; leave it out")
 
 
 def _from_phase(flags: Play, game: Game) -> Game:
