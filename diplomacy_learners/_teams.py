@@ -40,9 +40,11 @@ class TeamRun(Run):
     Otherwise no sacrifice could be learned.
     """
 
+    args: TeamArgs
+
     def __init__(self, setup: startup.Setup, ranks: Ranks, pool: type = OpponentPool):
-        check_seating(setup.args, setup.game_map)
         super().__init__(setup, ranks, pool)
+        check_seating(self.args, self.game_map)
 
     def seat(self, rows: np.ndarray) -> None:
         """Seat learner and opponents in the new games `rows`.

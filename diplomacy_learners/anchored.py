@@ -46,14 +46,15 @@ class AnchoredRun(ppo.Run):
     """A run that pays for every nat of distance from the anchor."""
 
     REBUILT = (*ppo.Run.REBUILT, "anchor", "pending")
+    args: Args
 
     def __init__(self, setup: Setup, ranks: Ranks):
         super().__init__(setup, ranks)
-        anchor = engine.load_player(setup.args.anchor, game_map=setup.game_map)
+        anchor = engine.load_player(self.args.anchor, game_map=setup.game_map)
         if not isinstance(anchor, PolicyPlayer):
-            raise UserError(f"--anchor {setup.args.anchor} is not a policy")
-        if setup.args.cross_support and not anchor.settings.get("cross_support", True):
-            raise UserError(f"--anchor {setup.args.anchor} needs --no-cross-support, as it has")
+            raise UserError(f"--anchor {self.args.anchor} is not a policy")
+        if self.args.cross_support and not anchor.settings.get("cross_support", True):
+            raise UserError(f"--anchor {self.args.anchor} needs --no-cross-support, as it has")
         self.anchor = anchor
         self.pending: Decisions | None = None  # with all legal orders, of this phase
 

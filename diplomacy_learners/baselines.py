@@ -278,11 +278,13 @@ class Policies(OpponentPool):
 
 
 class SchemeRun(TeamRun):
+    args: Args
+
     def __init__(self, setup: startup.Setup, ranks: Ranks):
-        args = setup.args
+        super().__init__(setup, ranks, Policies)
+        args = self.args
         if args.scheme == "central" and (args.partners == "pool" or args.learner_seats < 2):
             raise engine.UserError("--scheme central needs --learner-seats 2 or more, or --teams")
-        super().__init__(setup, ranks, Policies)
 
     @cached_property
     def leaves(self) -> Leaves:

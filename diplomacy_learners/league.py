@@ -39,6 +39,8 @@ class Args(ppo.Args):
 class LeagueRun(ppo.Run):
     """A run that trains an exploiter whenever one is due, before the next phase is played."""
 
+    args: Args
+
     def __init__(self, setup: startup.Setup, ranks: startup.Ranks):
         if setup.args.pool_size < 2:
             raise UserError("--pool-size 1 has no place for exploiters beside the learner's copy")

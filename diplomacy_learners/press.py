@@ -355,6 +355,7 @@ def answers_logprob_entropy(
 class TalkRun(TeamRun):
     REBUILT = (*TeamRun.REBUILT, "kind", "phase_talk", "broken")
     OF_RANK = (*TeamRun.OF_RANK, "memory", "counts")
+    args: Args
 
     def __init__(self, setup: startup.Setup, ranks: Ranks):
         super().__init__(setup, ranks)

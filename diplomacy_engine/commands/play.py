@@ -138,9 +138,9 @@ def _refuse_without_effect(flags: Play, record: PlayRecord) -> None:
 def _choices(flags: Play, record: PlayRecord) -> Choices:
     """Return what the page offers; other maps only while nothing says which one is played, and if
     the players named play on all."""
-    asked = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
+    undecided = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
     everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in _named(flags))
-    maps = MAP_NAMES if asked and everywhere else ()
+    maps = MAP_NAMES if undecided and everywhere else ()
     return Choices(_opponents.offered, _opponents.mixed, _opponents.levels, _opponents.rated, maps)
 
 

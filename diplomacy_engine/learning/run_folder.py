@@ -14,19 +14,29 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
 
 from .._files import FolderLock, atomic_write, check_writable, refusing
 from ..errors import UserError
 from ..players.policy.files import CHECKPOINT
 from ..records import convert, read_json
-from .of_scripts import RunSettings
 
 MAX_ARGS_BYTES = 1_000_000
 KEPT = 5  # copies in checkpoints/
 _Args = TypeVar("_Args")
 _GROWING = ("events.out.tfevents*", "games/*.jsonl")
 _GROWING += ("metrics.jsonl", "replies.jsonl", "rollouts.jsonl")
+
+
+class FolderSettings(Protocol):
+    """What a dataclass of settings has for a folder."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def runs_folder(self) -> str: ...
 
 
 def check_name(exp_name: str) -> None:
@@ -43,11 +53,11 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, args: RunSettings, map_name: str, exp_name: str, script: str | Path
+        cls, args: FolderSettings, map_name: str, exp_name: str, script: str | Path
     ) -> "RunFolder":
         """Make a new run folder with args.json and a copy of the script; UserError if it cannot.
 
-        The folder's name has `seed` and its place is `runs_folder`, both of `args`, a dataclass.
+        The folder's name has `seed`, and its place is `runs_folder`.
         """
         check_name(exp_name)
         root = Path(args.runs_folder)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -229,13 +229,13 @@ def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[Run
     """Return settings and map with the teams of `args`, if any: a seat for each of the largest."""
     if learner.talks:
         args = replace(args, cross_support=True)
-    if not getattr(args, "teams", "") and not getattr(args, "team_victory", 0):
+    teams, victory = getattr(args, "teams", ""), getattr(args, "team_victory", 0)
+    if not teams and not victory:
         return args, game_map
-    game_map = game_map.with_teams(args.teams, args.team_victory)
+    game_map = game_map.with_teams(teams, victory)
     seats = int(np.bincount(game_map.teams.of_power).max())
-    return replace(
-        args, teams=game_map.teams.text, learner_seats=seats, cross_support=True
-    ), game_map
+    of_teams: dict[str, Any] = {"teams": game_map.teams.text, "learner_seats": seats}
+    return replace(args, cross_support=True, **of_teams), game_map
 
 
 def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
@@ -449,7 +449,7 @@ def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 
     wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None
     options = {k: v for k in OPTIONS if (v := getattr(args, k, None)) is not None}
     if learner.talks:
-        options |= {"press_rounds": 1, "binding": args.binding == "yes"}
+        options |= {"press_rounds": 1, "binding": getattr(args, "binding", "no") == "yes"}
     progress, alone = Progress(args.total_timesteps, start), len(args.pool_bots) == 1
     exploited = short_name(args.pool_bots[0]) if alone and args.pool_bot_prob == 1 else None
     player = None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}"
