@@ -82,6 +82,17 @@ def test_a_file_that_unpacks_to_more_than_itself(tmp_path):
     assert "not a checkpoint of this project" in refusal(bomb)
 
 
+def test_the_largest_that_is_read(monkeypatch):
+    with zipfile.ZipFile(POLICY) as parts:
+        named = max(part.file_size for part in parts.infolist() if part.filename.endswith("pkl"))
+    for limit, most in (("MOST_BYTES", Path(POLICY).stat().st_size), ("MOST_NAMED", named)):
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoints, limit, most)
+            checkpoints.read(POLICY)
+            patch.setattr(checkpoints, limit, most - 1)
+            assert "not a checkpoint of this project" in refusal(POLICY)
+
+
 def test_a_size_that_is_not_so(tmp_path):
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as out:
