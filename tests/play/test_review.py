@@ -234,7 +234,7 @@ def test_accuracy_is_between_random_orders_and_the_best(blunder):
 
 def test_losing_since_the_first_phase_after_which_nothing_helps(blunder):
     _, (one, *_), _ = blunder
-    worths = [14.0, 0.5, 9.0, 0.5, 0.2]
+    worths = [14.0, 0.9, 1.0, 0.9, 0.2]
     phases = ["S1901M", "F1901M", "S1902M", "F1902M", "S1903M"]
     game = [one._replace(phase=phase, best_worth=worth) for phase, worth in zip(phases, worths)]
     assert losing_since(game) == "F1902M"
