@@ -14,9 +14,11 @@ from support.serving import deals, seated
 from support.tables import read_table
 
 from diplomacy_engine import BOTS, MAP_NAMES, Game, make_bot
+from diplomacy_engine.commands._flags import Play
 from diplomacy_engine.commands._opponents import mixed, offered
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.play.file import HOST, PLAYER
+from diplomacy_engine.commands.play import _resumed
+from diplomacy_engine.play.file import HOST, PLAYER, Seat
 from diplomacy_engine.play.session import Choices, PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.players.policy.files import policies_of, ready_policies, wins_against_dumbbot
@@ -179,10 +181,20 @@ def test_play_in_the_terminal_and_go_on(play, capsys):
     assert record["seats"] == {"ENGLAND": [HOST, ""], "RUSSIA": [PLAYER, "hold"]}
     for flags, name in read_table(__file__, "flags_that_a_file_has"):
         assert name in refused(f"--text --resume g.jsonl {flags}", capsys)
-    play("--resume g.jsonl --power russia --against random --seed 5")
+    play("--resume g.jsonl --power russia --against random")
     (saved,) = read_saved_games("g.jsonl")
     assert saved["play"]["seats"] == {"ENGLAND": [PLAYER, "random"], "RUSSIA": [HOST, ""]}
-    assert saved["play"]["seed"] == 5
+
+
+@pytest.mark.parametrize("named", [(), ("hint",), ("seed",), ("against",), ("hint", "against")])
+def test_a_game_goes_on_as_its_file_says_but_for_flags(named, file):
+    seated(file, player="random", load=lambda _: searcher(), hint="small-pure-1", seed=4)
+    flags = {"hint": "small-pure-2", "seed": 5, "against": ("hold",)}
+    flags = {name: flags[name] for name in named}
+    kept = {"hint": "small-pure-1", "seed": 4, "against": ("random",)} | flags
+    record = _resumed(Play(resume=str(file), **flags))[1]
+    assert (record.hint, record.seed, tuple(record.opponents)) == tuple(kept.values())
+    assert record.seats["RUSSIA"] == Seat(PLAYER, *kept["against"])
 
 
 def test_a_game_of_another_file_goes_on_in_a_file_of_its_own(play):
