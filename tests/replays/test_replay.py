@@ -17,7 +17,7 @@ from support.tables import read_table
 from diplomacy_engine import Game, UserError, evaluate_player, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.replay import show
-from diplomacy_engine.learning.sample_games import show_games, thoughts
+from diplomacy_engine.learning.sample_games import IMAGE_WIDTH, show_games, thoughts
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import frame_svg, frame_text, load_replays, make_replay
 from tests.support.games import append_saved_game
@@ -232,7 +232,8 @@ def test_sampled_games_keep_what_the_player_thought():
         assert "thoughts" not in saved["phases"][-1]
     page, images = show_games({"dumbbot": games}, "a run")
     assert images.keys() == {"games/dumbbot/board", "games/dumbbot/centers"}
-    assert all(image.startswith(b"\x89PNG") for image in images.values())
+    header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + IMAGE_WIDTH.to_bytes(4, "big")
+    assert all(image.startswith(header) for image in images.values())
     facts = facts_of(page)
     assert len(facts["games"]) == 2 and facts["games"][0]["id"].endswith("against dumbbot")
     frames = json.loads(unpack(facts["games"][0]["data"]))
