@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,21 +87,29 @@ def test_a_kernel_is_compiled_anew_if_a_file_that_it_is_made_of_has_changed(pack
     assert started() == (7, False)
 
 
+@cache
+def files_imported(name: str, text: bytes) -> list[str]:
+    """Return the files of the package that one of its files imports by relative imports."""
+    files = []
+    for node in ast.walk(ast.parse(text)):
+        if not (isinstance(node, ast.ImportFrom) and node.level):
+            continue
+        module = node.module or node.names[0].name
+        assert node.module or len(node.names) == 1, f"{name}: only one module is followed"
+        folder = (PACKAGE / name).parents[node.level - 1]
+        target = folder.joinpath(*module.split("."))
+        file = target / "__init__.py" if target.is_dir() else target.with_suffix(".py")
+        files.append(str(file.relative_to(PACKAGE)))
+    return files
+
+
 def test_no_import_of_a_kernel_file_is_missed():
     for kernels in sorted(PACKAGE.rglob("*.py")):
-        if "@jit" not in kernels.read_text():
-            continue
-        sources = _kernel_cache._kernel_sources(kernels)
-        for name, text in sources.items():
-            folder = (PACKAGE / name).parent
-            for node in ast.walk(ast.parse(text)):
-                if not (isinstance(node, ast.ImportFrom) and node.level):
-                    continue
-                module = node.module or node.names[0].name
-                assert node.module or len(node.names) == 1, f"{name}: only one module is followed"
-                target = folder.joinpath(*[".."] * (node.level - 1), *module.split(".")).resolve()
-                file = target / "__init__.py" if target.is_dir() else target.with_suffix(".py")
-                assert str(file.relative_to(PACKAGE)) in sources, f"{name} imports {file}"
+        if "@jit" in kernels.read_text():
+            sources = _kernel_cache._kernel_sources(kernels)
+            for name, text in sources.items():
+                for file in files_imported(name, text):
+                    assert file in sources, f"{name} imports {file}"
 
 
 FIRST_PHASE = """

@@ -43,7 +43,6 @@ def check_run(run: Run, ranks: Ranks) -> None:
     written and read in memory, into a second run, which must then be as the first is."""
     advice = "draw it before `seed_generators(local.seed)`"
     shared_bytes, rank_bytes, parts = pack(run, ranks, advice)
-    before = _hashes(run)
     check_optimizers(run, parts)
     run.setup.policy(run)
     with probes.kept_generators():
@@ -57,11 +56,15 @@ def check_run(run: Run, ranks: Ranks) -> None:
             restore(twin, _saved(run, shared_bytes, [rank_bytes]), Ranks())
         except Exception as error:
             raise UserError(f"a checkpoint of this run cannot be read ({reason(error)})") from error
-        after = _hashes(twin)
-    gc.collect()
-    for name, part in before.items():
-        if after.get(name) != part:
-            raise UserError(f"a checkpoint would bring run.{name} back otherwise than it is")
+        if pack(twin, ranks, advice)[:2] != (shared_bytes, rank_bytes):
+            own, others = _hashes(run), _hashes(twin)
+            names = (f"run.{name}" for name in own if others.get(name) != own[name])
+            raise UserError(
+                f"a checkpoint would bring {next(names, 'this run')} back otherwise than it is"
+            )
+    if any(part() is not None for part in replaced.values()):
+        gc.collect()
+    for name in _attributes(run):
         if name in replaced and replaced[name]() is not None:
             raise UserError(
                 f"what REBUILT names holds run.{name}, and a checkpoint brings another: make it a "

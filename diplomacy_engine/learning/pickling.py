@@ -20,7 +20,8 @@ from torch.optim import Optimizer
 from . import ranks
 
 _new = copyreg.__newobj__  # type: ignore[attr-defined]  # its stub leaves it out
-PLAIN = (type(None), bool, int, float, complex, str, bytes, tuple, frozenset)
+ATOMS = {type(None), bool, int, float}
+PLAIN = (*ATOMS, complex, str, bytes, tuple, frozenset)
 
 
 def _made_anew(key: str | int) -> Any:
@@ -74,7 +75,9 @@ def dumps(value: object, anew: Mapping) -> tuple[bytes, list]:
 
     class Pickler(pickle._Pickler):
         def save(self, part: Any, save_persistent_id: bool = True) -> None:
-            if type(part) is str or isinstance(part, np.dtype):  # equal ones may be one or two
+            if (kind := type(part)) in ATOMS:
+                return self.dispatch[kind](self, part)
+            if kind is str or isinstance(part, np.dtype):  # equal ones may be one or two
                 part = values.setdefault((type(part), part), part)
             super().save(part, save_persistent_id)  # type: ignore[misc]  # its stub has no methods
 

@@ -193,8 +193,8 @@ def test_names_of_powers_change_no_buffer(talk):
         np.testing.assert_array_equal(array, getattr(views, name), name)
 
 
-# Searches take minutes; `lookahead` takes longer than that.
-QUICK = [bot for bot in BOTS if bot not in ("lookahead", "mcts", "mcts-plain", "osla")]
+# Searches take minutes, and `brane` half of one; `lookahead` takes longer than that.
+QUICK = [bot for bot in BOTS if bot not in ("brane", "lookahead", "mcts", "mcts-plain", "osla")]
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK, [bot for bot in BOTS if bot != "lookahead"]))
