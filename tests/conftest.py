@@ -17,7 +17,8 @@ hypothesis.settings.register_profile("any machine", deadline=None)  # a busy one
 hypothesis.settings.load_profile("any machine")
 # Folders whose tests train, look at pages or start programs.
 LONG_FIRST = ("script", "learners", "play", "environments", "extras", "commands", "learning")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# The first takes a third of the time: others draw a window of their own around each page.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -108,7 +108,9 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
         page.wait_for_selector("#end, #continue, #submit, #next")
         if page.query_selector("#continue"):
             page.wait_for_selector("#results li")
+            seen = page.inner_text("#title")
             page.click("#continue")
+            until(lambda seen=seen: page.inner_text("#title") != seen)
         elif page.query_selector("#submit"):
             phase = session.game.phase
             for text in [*session.game.units["RUSSIA"]] * phase.endswith("M"):
