@@ -76,7 +76,7 @@ def dumps(value: object, anew: Mapping) -> tuple[bytes, list]:
     class Pickler(pickle._Pickler):
         def save(self, part: Any, save_persistent_id: bool = True) -> None:
             if (kind := type(part)) in ATOMS:
-                return self.dispatch[kind](self, part)
+                return self.dispatch[kind](self, part)  # type: ignore[arg-type]
             if kind is str or isinstance(part, np.dtype):  # equal ones may be one or two
                 part = values.setdefault((type(part), part), part)
             super().save(part, save_persistent_id)  # type: ignore[misc]  # its stub has no methods
