@@ -139,6 +139,7 @@ def stopped_in_5(file, tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
 
             def stopping(self, *minibatch):
+                learned.append(self.step)
                 if self.step == 4:
                     imitate.StopSignals._note(signals[0], 15, None)
                 learn(self, *minibatch)
@@ -148,11 +149,11 @@ def stopped_in_5(file, tmp_path, monkeypatch):
                     signals.append(self)
                     return super().__enter__()
 
-            signals: list = []
+            signals, learned = [], []
             patch.setattr(imitate.Imitation, "learn", stopping)
             patch.setattr(imitate, "StopSignals", Watched)
             stopped = run(file, tmp_path / "stopped", *flags, status=STOPPED)
-        assert load(stopped)["imitation"]["step"] == 5
+        assert learned == [*range(5)] and load(stopped)["imitation"]["step"] == 5
         return stopped, imitate.settings.parse_args(imitate.Args, ["--resume", str(stopped)])
 
     return run_
