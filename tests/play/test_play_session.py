@@ -773,6 +773,8 @@ def test_offers_and_deals_are_seen_by_their_sides_alone(file):
     view = game_view(session, host)
     assert view["given"] is None and session.now.drafts["ENGLAND"] == ["A PAR - PIC", "A PIC - BEL"]
     assert view["decision"]["draft"] == {"A PAR": "A PAR - GAS", "A PIC": "A PIC - BEL"}
+    drawn = re.findall('data-order="(.*?)"', view["board"]["overlay"])
+    assert {*drawn} == {"A PAR - GAS", "A PIC - BEL"}
     units = {unit["unit"]: unit for unit in view["decision"]["units"]}
     assert units["A PAR"]["bound"] == ["ITALY"] and len(units["A PAR"]["orders"]) == 1
     assert units["A PIC"]["bound"] == []
