@@ -729,6 +729,7 @@ def test_hints_of_a_search_say_what_it_tried():
     assert all(set(c.orders) <= legal and len(c.orders) == 3 for c in candidates)
     assert set(expected) == set(game.powers) - {"FRANCE"}
     assert beliefs["AUSTRIA"]["hold"] > 0.9 and beliefs["ENGLAND"]["dumbbot"] > 0.9
+    assert not advice(Game("small"), searcher(), "ENGLAND").tried.beliefs, "nothing to choose among"
     assert game.to_saved_game() == before
 
 

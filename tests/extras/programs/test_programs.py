@@ -22,7 +22,7 @@ from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_
 from diplomacy_engine.commands import bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.constants import NONE
-from diplomacy_engine.extras.programs import dui
+from diplomacy_engine.extras.programs import dui, process
 from diplomacy_engine.extras.programs.lines import (
     Message,
     Talking,
@@ -324,6 +324,14 @@ def test_no_program_stays_behind():
             time.sleep(0.1)
         else:
             pytest.fail("it goes on")
+
+
+def test_a_program_ends_where_there_are_no_sessions(monkeypatch, tmp_path):
+    monkeypatch.setattr(process, "Path", lambda _: tmp_path)  # nor is there /proc
+    monkeypatch.delattr(os, "killpg", raising=False)
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process._kill(child, "mark")
+    assert child.wait(30) != 0
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")
