@@ -115,6 +115,18 @@ def test_a_bot_of_ours_plays_as_in_process(name, inside):
     assert results[0] == results[1]
 
 
+def test_a_program_is_told_where_another_game_begins(inside):
+    """However often it is asked behind the first two phases of a game."""
+    player, rng, begun = load_player("cmd:dumbbot"), np.random.default_rng(1), set(range(6))
+    games = VectorGame("small", 6, seed=1, max_years=2, keep_history=True)
+    for _ in range(40):
+        first = games.history.count < 2
+        asked = {*np.flatnonzero(first | (rng.random(6) < 0.5)).tolist()}
+        assert player._new(games, np.array(sorted(asked), int)) == begun & asked
+        begun -= asked
+        begun |= {*np.flatnonzero(games.step(games.new_orders()).ended).tolist()}
+
+
 @pytest.mark.parametrize("command", [EXAMPLE, pytest.param("node", marks=NODE)])
 def test_the_examples_play(command):
     player = load_player(command.replace("node", f"cmd:node {REPOSITORY}/examples/grabber.js"))
