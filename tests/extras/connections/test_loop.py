@@ -199,18 +199,12 @@ def test_a_server_that_is_waited_for():
     connection = DiplomacySeats(wire, RULES, "g", {"FRANCE": Account("u", "w")})
     with pytest.raises(UserError, match=r"127\.0\.0\.1:\d+: cannot be reached"):
         play(connection)
-    told = []
-    loop = SeatLoop(
-        connection,
-        make_bot("hold"),
-        wait=True,
-        patience=100,
-        say=lambda text: None,
-        sleep=lambda seconds: told.append(seconds),
-    )
+    said, slept, options = [], [], {"wait": True, "patience": 100}
+    loop = SeatLoop(connection, make_bot("hold"), say=said.append, sleep=slept.append, **options)
     with pytest.raises(UserError, match="has not answered for 100 seconds"):
         loop.run()
-    assert told == [1, 2, 4, 8, 16, 30, 30, 9]
+    assert slept == [1, 2, 4, 8, 16, 30, 30, 9]
+    assert [text.endswith("; trying again") for text in said] == [True], "once"
 
 
 def command(server, *words, player="dumbbot"):
