@@ -96,15 +96,16 @@ def rows() -> Iterator[tuple[str, str, int, dict[int, str]]]:
     def of(kind: str, stem: str) -> list[dict | None]:
         return [read(f"{kind}__{seed}", stem) for seed in (1, 2, 3)]
 
-    for kind in ("small__pure", "small__equilibrium", "small__dumbbot"):
+    for kind in ("small__own", "small__pure", "small__equilibrium", "small__dumbbot"):
         found = of(kind, "against_dumbbot")
         cells = [shares([one], "win") for one in found]
         cells += [shares(found, "win", power) for power in ("ENGLAND", "RUSSIA")]
         yield "Small", kind, 7, dict(enumerate(cells, 2))
-    for seed, result in enumerate(of("three__pure", "against_dumbbot"), 1):
-        powers = [shares([result], "win", p, 0)[:-1] for p in ("ENGLAND", "ITALY", "RUSSIA")]
-        cells = shares([result], "solo"), shares([result], "win"), ", ".join(powers) + "%"
-        yield "Three", f"three__pure__{seed}", 4, dict(enumerate(cells, 1))
+    for kind in ("three__own", "three__pure"):
+        for seed, result in enumerate(of(kind, "against_dumbbot"), 1):
+            powers = [shares([result], "win", p, 0)[:-1] for p in ("ENGLAND", "ITALY", "RUSSIA")]
+            cells = shares([result], "solo"), shares([result], "win"), ", ".join(powers) + "%"
+            yield "Three", f"{kind}__{seed}", 4, dict(enumerate(cells, 1))
     kinds = {kind: [f"standard__{kind}__{seed}" for seed in (1, 2, 3)] for kind in STANDARD}
     kinds |= {kind: [f"standard__{kind}"] for kind in ("human", "dumbbot__1", "dumbbot__1__long")}
     for kind, names in kinds.items():
@@ -120,8 +121,10 @@ def rows() -> Iterator[tuple[str, str, int, dict[int, str]]]:
             if cell:
                 yield "The end of 1910", first, 3, {2: cell}
     for kind in (
+        "small__own",
         "small__pure",
         "small__equilibrium",
+        "three__own",
         "three__pure",
         *(f"standard__{k}" for k in STANDARD),
     ):
