@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.games import entangled_orders, nonempty, play_randomly, random_units, standard
+from support.maps import tribes
 from support.tables import read_table
 
 from diplomacy_engine import MAP_NAMES, Game, load_map
@@ -16,14 +17,18 @@ def without_orders(position: dict) -> dict:
     return {key: value for key, value in position.items() if not key.startswith("last_")}
 
 
-@given(seed=st.integers(0, 2**32), phases=st.integers(0, 60), name=st.sampled_from(MAP_NAMES))
+MAPS = st.sampled_from([*map(load_map, MAP_NAMES), tribes()])  # the last has neutral units
+
+
+@given(seed=st.integers(0, 2**32), phases=st.integers(0, 60), game_map=MAPS)
 @settings(max_examples=25)
-def test_positions_round_trip(seed, phases, name):
-    game, rng = Game(name), random.Random(seed)
+def test_positions_round_trip(seed, phases, game_map):
+    game, rng = Game(game_map), random.Random(seed)
     play_randomly(game, rng, phases)
-    loaded = Game.from_state(name, game.to_state())
-    line = Game.from_position(game.to_position())
-    assert loaded.to_state() == game.to_state()
+    loaded = Game.from_state(game_map, game.to_state())
+    line = Game.from_position(game.to_position(), game_map)
+    saved = Game.from_saved_game(game.to_saved_game(), game_map)
+    assert loaded.to_state() == saved.to_state() == game.to_state()
     for other in (loaded, line, game.copy()):
         assert without_orders(other.to_state()) == without_orders(game.to_state())
         assert other.to_position() == game.to_position()
