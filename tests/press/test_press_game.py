@@ -371,7 +371,8 @@ def say_at_random(game: Game, rng: random.Random) -> None:
     elif rng.random() < 0.1:
         rng.choice((game.vote, game.vote, game.concede))(me)
     elif rng.random() < 0.3:
-        game.submit(me, [order_of(me), order_of(me)], strict=rng.random() < 0.3)
+        texts = [order_of(rng.choice([me, *game.powers])) for _ in range(rng.randint(0, 2))]
+        game.submit(me, texts, strict=rng.random() < 0.3)  # else those of others are void
     elif game.rules.press == "mutual":
         game.offer(me, others[0], peace=True)
     else:
