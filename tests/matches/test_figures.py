@@ -99,3 +99,5 @@ def test_coverage_of_several_seats_in_a_game(alike):
     assert (covered > 0.91 * 300).all()
     certain = dict.fromkeys(FIGURES, np.ones(140))
     assert summarize(certain, seats, ranges, game)["draw"]["low"] == wilson_interval(40, 40)[0]
+    two = summarize(dict.fromkeys(FIGURES, np.eye(1, 4)[0]), np.zeros(4), ranges, np.arange(4) // 2)
+    assert two["draw"]["low"] == wilson_interval(0.75, 3)[0], "a share varies by 1/4, as of 3 seats"
