@@ -62,7 +62,7 @@ TRAINER, TOOLS = "ppo_selfplay_diplomacy.py", "-m diplomacy_engine"
 @pytest.mark.parametrize(
     ("words", "codes"),
     [
-        (f"{TRAINER} --help", (141,)),
+        pytest.param(f"{TRAINER} --help", (141,), marks=pytest.mark.slow),  # imports PyTorch
         (f"{TOOLS} --help", (0, 141)),
         (f"{TOOLS} evaluate --player hold --games 2 --max-years 1", (141,)),
     ],

@@ -470,14 +470,15 @@ LAYERS = "global_features", "norms.0", "near.0", "order_context", "earlier_order
 
 
 @pytest.mark.filterwarnings("ignore:.*weight_norm.*:FutureWarning")
+@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("edit", LAYER_EDITS)
-def test_an_edited_layer_is_one_without_kernels(edit, monkeypatch):
+def test_an_edited_layer_is_one_without_kernels(edit, half, monkeypatch):
     """What a network samples and learns with one of its layers edited."""
     decisions, obs, _ = positions("small")
     monkeypatch.setattr(ops.products, "FAST", True)
     monkeypatch.setattr(ops, "KERNEL_DEVICES", ops.KERNEL_DEVICES)
     chosen, _, _ = act(make_agent(), obs, decisions, 1)
-    for name in LAYERS:
+    for name in LAYERS[([*LAYER_EDITS].index(edit) + half) % 2 :: 2]:
         outcomes = []
         for ops.KERNEL_DEVICES in ("cpu",), ():
             agent = make_agent(hidden=64)
