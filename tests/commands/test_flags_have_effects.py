@@ -22,6 +22,7 @@ from diplomacy_engine import Map, VectorGame
 from diplomacy_engine.commands import _flags, connect
 from diplomacy_engine.commands.cli import COMMANDS, main
 from diplomacy_engine.play.server import PlayServer
+from diplomacy_engine.players.population import FOLDERS
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -44,7 +45,7 @@ BASES = {
     "population rank": [
         "--population members --player small-pure-1 --games 60",
         "--population members --player fast:small-pure-1 --games 10",
-        "--population members --saved-games rated.jsonl --as me",
+        "--population members --saved-games rated.jsonl --as random",
     ],
     "population show": ["--population members"],
     "population make": ["--map small --runs run --output new --games 20"],
@@ -139,12 +140,22 @@ def games_file(path: Path, *flags: str) -> None:
     assert main([*words.split(), "--save-games", str(path), *flags]) == 0
 
 
+def rated_file(path: Path) -> None:
+    """Write games of `random` against a member of the population `members`."""
+    saved = write_population(path.with_name("unused"))
+    member = next(member["file"] for member in saved["members"] if member.get("file"))
+    words = f"evaluate --player random --against {FOLDERS / 'small' / member} --max-years 2"
+    words += f" --games 10 --seed 1 --save-games {path} --save-count 10"
+    assert main(words.split()) == 0
+
+
 def run_folder(path: Path) -> None:
     train(path.parent / f"{path.name}s", total_timesteps=60).rename(path)
 
 
 MAKERS: dict[str, Callable[[Path], object]] = {
     "game.jsonl": games_file,
+    "rated.jsonl": rated_file,
     "members": write_population,
     "others": lambda path: write_population(path, 5),
     "run": run_folder,
@@ -224,8 +235,9 @@ def outcome(material, monkeypatch, capsys) -> Callable[[str], tuple[int, str, tu
     for owner in (VectorGame, PlayServer, connect.Wire, connect.Site):
         note(owner, "__init__")
     note(PlayServer, "serve_forever", stop)
-    for name in ("DiplomacySeats", "DiplomacyDummies", "list_games"):
-        note(connect.diplomacy_server, name, nothing)
+    for name in ("DiplomacySeats", "DiplomacyDummies"):
+        note(connect.diplomacy_server, name, lambda *_, **__: SimpleNamespace())
+    note(connect.diplomacy_server, "list_games", nothing)
     note(connect, "WebdipSeat", nothing)
     note(connect, "SeatLoop", lambda *_, **__: loop)
 
