@@ -45,7 +45,7 @@ BASES = {
     "population rank": [
         "--population members --player small-pure-1 --games 60",
         "--population members --player fast:small-pure-1 --games 10",
-        "--population members --saved-games rated.jsonl --as random",
+        "--population members --saved-games rated.jsonl --as dumbbot --json a.json",
     ],
     "population show": ["--population members"],
     "population make": ["--map small --runs run --output new --games 20"],
@@ -105,7 +105,7 @@ WORDS = {
     "population": ["others"],
     "ranks": ["ranks.json"],
     "person": ["you"],
-    "saved_games": ["rated.jsonl"],
+    "saved_games": ["others.jsonl"],
     "runs": ["run2"],
     "recipe": ["runs.toml"],
     "runs_folder": ["elsewhere"],
@@ -141,11 +141,11 @@ def games_file(path: Path, *flags: str) -> None:
 
 
 def rated_file(path: Path) -> None:
-    """Write games of `random` against a member of the population `members`."""
+    """Write games of `dumbbot` against a member of the population `members`."""
     saved = write_population(path.with_name("unused"))
     member = next(member["file"] for member in saved["members"] if member.get("file"))
-    words = f"evaluate --player random --against {FOLDERS / 'small' / member} --max-years 2"
-    words += f" --games 10 --seed 1 --save-games {path} --save-count 10"
+    words = f"evaluate --player dumbbot --against {FOLDERS / 'small' / member}"
+    words += f" --games 10 --seed {len(path.stem)} --save-games {path} --save-count 10"
     assert main(words.split()) == 0
 
 
@@ -156,6 +156,7 @@ def run_folder(path: Path) -> None:
 MAKERS: dict[str, Callable[[Path], object]] = {
     "game.jsonl": games_file,
     "rated.jsonl": rated_file,
+    "others.jsonl": rated_file,
     "members": write_population,
     "others": lambda path: write_population(path, 5),
     "run": run_folder,
