@@ -539,17 +539,17 @@ def language_servers(folder: Path) -> Iterator[Try]:
 
 # Attack -> tries of the short piece.
 ATTACKS: dict[Callable, int] = {
-    orders: 100,
-    states: 100,
+    orders: 60,
+    states: 60,
     histories: 40,
-    saved_games: 80,
+    saved_games: 50,
     sessions: 60,
-    populations: 60,
+    populations: 40,
     checkpoints: 40,
-    requests: 200,
-    language_servers: 100,
-    answers_of_servers: 150,
-    dvars: 150,
+    requests: 100,
+    language_servers: 60,
+    answers_of_servers: 80,
+    dvars: 80,
 }
 
 

@@ -148,7 +148,7 @@ def test_a_loss_that_may_be_chance_is_told_by_more_samples(judge, monkeypatch, s
 
 def test_every_judge_has_its_share_of_the_samples(judge):
     """Judged together, each judge's loss is what it would find alone but for chance."""
-    games = VectorGame("small", 4, 1, auto_reset=False)
+    games = VectorGame("small", 2, 1, auto_reset=False)
     decisions, orders = games.decisions(), orders_of(games, make_bot("random"))
     other = load_player("small-pure-2")
     verdicts = make_judges([judge, other], games, FEW).judge(games, decisions, orders)
@@ -160,7 +160,7 @@ def test_every_judge_has_its_share_of_the_samples(judge):
 
 def test_random_orders_change_nothing_but_their_own_loss(judge, monkeypatch):
     """Also where they are the same as orders that a judge would give."""
-    games = VectorGame("small", 4, 1, auto_reset=False)
+    games = VectorGame("small", 2, 1, auto_reset=False)
     decisions, orders = games.decisions(), orders_of(games, make_bot("random"))
     verdicts = []
     for bot in ("hold", "chaos"):
