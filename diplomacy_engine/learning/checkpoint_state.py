@@ -58,10 +58,11 @@ def check_run(run: Run, ranks: Ranks) -> None:
             raise UserError(f"a checkpoint of this run cannot be read ({reason(error)})") from error
         if pack(twin, ranks, advice)[:2] != (shared_bytes, rank_bytes):
             own, others = _hashes(run), _hashes(twin)
-            names = (f"run.{name}" for name in own if others.get(name) != own[name])
-            raise UserError(
-                f"a checkpoint would bring {next(names, 'this run')} back otherwise than it is"
-            )
+            for name in own:
+                if others.get(name) != own[name]:
+                    raise UserError(
+                        f"a checkpoint would bring run.{name} back otherwise than it is"
+                    )
     if any(part() is not None for part in replaced.values()):
         gc.collect()
     for name in _attributes(run):
