@@ -1,7 +1,11 @@
 """Which scheme a reward is, by pairs of games that differ in one power's policy.
 
-It is the first that holds of those of Song et al. 2019 (Arena, 2.3.1). Games can contradict a
-scheme, never prove it.
+The second game of a pair, the twin, has the seed and the players of the first but for one power:
+where `dumbbot` plays FRANCE in a game, `hold` does in its twin, and `random` plays ITALY in both.
+How the rewards differ then comes from this change alone.
+
+The scheme is the first that holds of those of Song et al. 2019 (Arena, 2.3.1). Games can contradict
+a scheme, never prove it.
 """
 
 import itertools
@@ -19,13 +23,15 @@ from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import Reward, reward_input
 from .match import Match, MatchOptions, match_settings, names_apart
 
+# Where the agent's policy changes, the first says: its reward does not; the second: no other's does;
+# the third: the sum of all does not; the fourth: no other's changes against its own.
 SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
 TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over a game float64
 BATCH = 512  # pairs at once
 
 
 class GamePairs(NamedTuple):
-    """Pairs of games; in the twin, the second game, another player is at `power`."""
+    """Pairs of games: in the twin another player has `power`."""
 
     seed: np.ndarray  # (pairs,) uint64, of both games
     seats: np.ndarray  # (2, pairs, P), number of the player at each power
@@ -58,22 +64,16 @@ def play_pairs(
     Each power's policy is exchanged in turn; the players' seats are drawn. Pair i does not depend
     on the number of pairs, if policies are greedy.
     """
-    settings, num_players = match_settings(match, **changes), len(players)
+    settings = match_settings(match, **changes)
     num_powers = len(settings.game_map.powers)
-    draws = [np.random.default_rng([settings.seed, use]) for use in range(3)]
-    pair = np.arange(num_pairs)
-    power = pair % num_powers
-    seats = np.tile(draws[0].integers(num_players, size=(num_pairs, num_powers)), (2, 1, 1))
-    seats[1, pair, power] += 1 + draws[1].integers(num_players - 1, size=num_pairs)
-    seats %= num_players
-    seeds = draws[2].integers(0, 2**64, num_pairs, np.uint64)
+    seeds, seats, power = _draw_pairs(settings.seed, num_pairs, num_powers, len(players))
     sums = {name: np.zeros(seats.shape) for name in rewards}
     pays_limit, differ = settings.rules.year_limit != "truncate", False
     for first in range(0, num_pairs, BATCH):
-        some = slice(first, first + BATCH)
-        seated = seats[:, some].reshape(-1, num_powers)
+        batch = slice(first, first + BATCH)
+        seated = seats[:, batch].reshape(-1, num_powers)  # first the games, then their twins
         games, rows = settings.new_games(len(seated), players), np.arange(len(seated))
-        games.seed_games(rows, np.tile(seeds[some], 2))
+        games.seed_games(rows, np.tile(seeds[batch], 2))
         state = games.state
         while (running := state.end == RUNNING).any():
             decisions = games.decisions()
@@ -82,7 +82,7 @@ def play_pairs(
             position = reward_input(result, games.board.victory_centers, pays_limit)
             for name, reward in rewards.items():
                 paid = np.where(running[:, None], reward(position), 0.0)
-                sums[name][:, some] += paid.reshape(2, -1, num_powers)
+                sums[name][:, batch] += paid.reshape(2, -1, num_powers)
             if progress is not None:
                 progress(first + np.count_nonzero(state.end != RUNNING) / 2)
         for array in (state.center_owner, state.unit_power, state.unit_location, state.year):
@@ -91,11 +91,24 @@ def play_pairs(
     return GamePairs(seeds, seats, power, sums, differ)
 
 
+def _draw_pairs(
+    seed: int, num_pairs: int, num_powers: int, num_players: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `seed`, `seats` and `power` of GamePairs."""
+    # A generator for each, so that more pairs do not change the first ones.
+    tables, others, seeds = (np.random.default_rng([seed, use]) for use in range(3))
+    pair = np.arange(num_pairs)
+    power = pair % num_powers
+    seats = np.tile(tables.integers(num_players, size=(num_pairs, num_powers)), (2, 1, 1))
+    seats[1, pair, power] += 1 + others.integers(num_players - 1, size=num_pairs)
+    return seeds.integers(0, 2**64, num_pairs, np.uint64), seats % num_players, power
+
+
 def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     """Return which scheme pairs of games leave.
 
-    `rewards` are (2, pairs, n) of n powers, or other agents, in each game and in its twin; of
-    `exchanged` (pairs,) the policy differs.
+    `rewards` are (2, pairs, n) of n agents (powers, or teams) in each game and in its twin;
+    `exchanged` (pairs,) is the agent whose policy differs.
     """
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
     exact = rewards[1] - rewards[0]
@@ -103,8 +116,8 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     pair = np.arange(len(change))
     own, others = change[pair, exchanged], change.copy()
     others[pair, exchanged] = 0.0
-    along = others * own[:, None]
-    # By how much each pair contradicts each scheme but the last, which always holds.
+    along = others * own[:, None]  # positive where both rise or both fall
+    # By how much each pair contradicts each scheme but the last.
     sizes = np.abs(own), np.abs(others).max(1), np.abs(total), np.maximum(-along, 0.0).max(1)
     refuted = itertools.takewhile(lambda item: item[1].any(), zip(SCHEMES, sizes))
     against = {scheme: int(size.argmax()) for scheme, size in refuted}
@@ -114,19 +127,31 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     return Verdict(SCHEMES[len(against)], low, high, sum_change, conflict, common, against)
 
 
-def nodes_of(game_map: Map) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return the groups to compare: by name, powers (m,) and their numbers as members (m,)."""
-    parts, nodes = game_map.teams.parts, {}
-    for depth, (team_of, member_of) in enumerate(itertools.pairwise(parts)):
-        for node in range(int(team_of.max()) + 1):
-            powers = np.flatnonzero(team_of == node)
-            members, of_power = np.unique(member_of[powers], return_inverse=True)
-            if len(members) > 1:
+class Group(NamedTuple):
+    """Agents to compare: teams, or the powers of one team."""
+
+    powers: np.ndarray  # (m,) all of them, in order
+    agent: np.ndarray  # (m,) number of the agent that has each power
+
+
+def groups_of(game_map: Map) -> dict[str, Group]:
+    """Return the groups of two agents or more, by name.
+
+    With the team ENGLAND+ITALY on a map with RUSSIA as its third power, they are `between teams`,
+    of powers 0, 1, 2 and agents 0, 0, 1, and `within ENGLAND+ITALY`, of powers 0, 1 and agents
+    0, 1. Without teams, all powers are agents of one group.
+    """
+    parts, groups = game_map.teams.parts, {}
+    for depth, (group_of, agent_of) in enumerate(itertools.pairwise(parts)):
+        for number in range(int(group_of.max()) + 1):
+            powers = np.flatnonzero(group_of == number)
+            agents, agent = np.unique(agent_of[powers], return_inverse=True)
+            if len(agents) > 1:
                 name = f"within {'+'.join(game_map.powers[p] for p in powers)}"
                 if depth == 0:
                     name = "between teams" if game_map.teams.text else "all powers"
-                nodes[name] = powers, of_power
-    return nodes
+                groups[name] = Group(powers, agent)
+    return groups
 
 
 def check_reward(
@@ -153,35 +178,43 @@ def check_reward(
     if weights[0.0] == weights[0.5] == weights[1.0]:
         weights = {0.0: weights[0.0]}
     checks = []
-    for trained, own in weights.items():
-        paid = np.sum([weight * pairs.rewards[name] for name, weight in own.items()], axis=0)
-        for among, (powers, member) in nodes_of(game_map).items():
-            rows = np.flatnonzero(np.isin(pairs.power, powers))
-            belongs = member[:, None] == np.arange(member.max() + 1)
-            means = paid[:, rows][:, :, powers] @ (belongs / belongs.sum(0))
-            verdict = judge(means, member[np.searchsorted(powers, pairs.power[rows])])
+    for trained, shares in weights.items():
+        paid = np.sum([share * pairs.rewards[name] for name, share in shares.items()], axis=0)
+        for among, group in groups_of(game_map).items():
+            verdict, count = _judge_group(pairs, paid, group)
             examples = {
-                scheme: _example(game_map, names, pairs, paid, int(rows[pair]))
+                scheme: _example(game_map, names, pairs, paid, pair)
                 for scheme, pair in verdict.against.items()
             }
-            summary = {"progress": trained, "among": among, "pairs": len(rows)}
+            summary = {"progress": trained, "among": among, "pairs": count}
             checks.append(summary | verdict._asdict() | {"against": examples})
     result = {"reward": reward, "players": list(names), "pairs": num_pairs} | settings.facts()
     return result | {"checks": checks}
 
 
+def _judge_group(pairs: GamePairs, paid: np.ndarray, group: Group) -> tuple[Verdict, int]:
+    """Judge rewards (2, pairs, P) by the pairs that exchange a power of a group; return also their
+    number. An agent is paid the mean of its powers."""
+    rows = np.flatnonzero(np.isin(pairs.power, group.powers))
+    has_power = group.agent[:, None] == np.arange(group.agent.max() + 1)  # (m, agents)
+    means = paid[:, rows][:, :, group.powers] @ (has_power / has_power.sum(0))
+    verdict = judge(means, group.agent[np.searchsorted(group.powers, pairs.power[rows])])
+    against = {scheme: int(rows[row]) for scheme, row in verdict.against.items()}
+    return verdict._replace(against=against), len(rows)
+
+
 def _example(
     game_map: Map, names: Sequence[str], pairs: GamePairs, paid: np.ndarray, pair: int
 ) -> dict:
-    """Return a pair of games, with the rewards (2, pairs, P) `paid`, as a result has it."""
+    """Return pair number `pair` as the result shows it, with the rewards (2, pairs, P) `paid`."""
     power = pairs.power[pair]
-    one, other = (dict(zip(game_map.powers, rewards[pair].tolist())) for rewards in paid)
+    rewards, twin_rewards = (dict(zip(game_map.powers, row.tolist())) for row in paid[:, pair])
     return {
         "pair": pair + 1,
         "seed": int(pairs.seed[pair]),
         "players": {p: names[n] for p, n in zip(game_map.powers, pairs.seats[0, pair])},
         "power": game_map.powers[power],
         "instead": names[pairs.seats[1, pair, power]],
-        "rewards": one,
-        "twin_rewards": other,
+        "rewards": rewards,
+        "twin_rewards": twin_rewards,
     }

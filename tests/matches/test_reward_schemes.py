@@ -9,8 +9,8 @@ from diplomacy_engine.matches.reward_schemes import (
     SCHEMES,
     GamePairs,
     check_reward,
+    groups_of,
     judge,
-    nodes_of,
     play_pairs,
 )
 from diplomacy_engine.players.asking import ask_players
@@ -150,9 +150,9 @@ def test_pairs_are_the_same_however_many_there_are():
 
 def test_between_teams_and_within():
     game_map = load_map("three").with_teams("ENGLAND+ITALY")
-    assert list(nodes_of(game_map)) == ["between teams", "within ENGLAND+ITALY"]
+    assert list(groups_of(game_map)) == ["between teams", "within ENGLAND+ITALY"]
     together = load_map("three").with_teams("ENGLAND+ITALY+RUSSIA")
-    assert list(nodes_of(together)) == ["within ENGLAND+ITALY+RUSSIA"]
+    assert list(groups_of(together)) == ["within ENGLAND+ITALY+RUSSIA"]
 
     def schemes(reward: str) -> list[str]:
         checks = check_reward(game_map, reward, PLAYERS, 120)["checks"]
