@@ -24,10 +24,13 @@ Threads = Annotated[int, Meta(ge=1, le=1024)]
 DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 
 
-def _any(*kinds: str, alone: bool = False) -> Callable[..., bool]:
-    """Return whether a player is one of these kinds of players/names.py, or unless `alone` has one
-    in it, as a search has its policy; true also where nobody is named, where a saved game that is
-    not yet read says who plays, and where a page asks."""
+def _some_player_is(*kinds: str, alone: bool = False) -> Callable[..., bool]:
+    """Return a condition: that flags name a player of these kinds of players/names.py.
+
+    A search, and a player that talks, is also of the kind of the player in it; with `alone` only
+    the latter is. The condition holds, too, while it is not known who plays: where flags name
+    nobody, where a saved game names the players, and where a page asks for them.
+    """
 
     def applies(flags: Any) -> bool:
         from ..players import names
@@ -35,10 +38,10 @@ def _any(*kinds: str, alone: bool = False) -> Callable[..., bool]:
         types = tuple(getattr(names, kind) for kind in kinds)
         values = [getattr(flags, name, None) for name in ("player", "against", "players", "hint")]
         named = [name for v in values for name in ([v] if isinstance(v, str) else v or ())]
-        if _page_asks(flags) or getattr(flags, "resume", None) or not named:
+        if not named or getattr(flags, "resume", None) or _page_asks(flags):
             return True
         players = [[*names.parts(name)] for name in named]
-        if alone:  # of a player that talks, the one that orders
+        if alone:  # `parts` has a player that talks first, and then the one that orders
             players = [parts[: 1 + isinstance(parts[0], names.VoiceSpec)] for parts in players]
         return any(isinstance(part, types) for parts in players for part in parts)
 
@@ -55,12 +58,12 @@ def _is_page(flags: Any) -> bool:
     return (flags.output or "").lower().endswith(".html")
 
 
-_LIKELIEST = OnlyIf(
+_HAS_POLICY = OnlyIf(
     "no player is a policy that orders by itself",
-    _any("PolicySpec", "MemberSpec", "LanguageSpec", "ProgramSpec", alone=True),
+    _some_player_is("PolicySpec", "MemberSpec", "LanguageSpec", "ProgramSpec", alone=True),
 )
-_ASSUME = OnlyIf("no player is written fast:...", _any("SearchSpec"))
-_SCRIPT = OnlyIf("no player is a policy", _any("PolicySpec"))
+_HAS_SEARCH = OnlyIf("no player is written fast:...", _some_player_is("SearchSpec"))
+_HAS_CHECKPOINT = OnlyIf("no player is a policy", _some_player_is("PolicySpec"))
 _NEEDS_PRESS = OnlyIf("it needs --press", lambda flags: flags.press)
 _NOT_TRAINED = OnlyIf("--runs are trained already", lambda flags: not flags.runs)
 _NOT_A_PAGE = OnlyIf("a page shows all games, in both themes", lambda flags: not _is_page(flags))
@@ -107,12 +110,12 @@ class DealFlags:
 
 @dataclass(kw_only=True)
 class PlayerFlags:
-    greedy: Annotated[bool, _LIKELIEST] = False
+    greedy: Annotated[bool, _HAS_POLICY] = False
     """policies play their likeliest orders instead of sampling"""
-    assume: Annotated[str | None, _ASSUME] = None
+    assume: Annotated[str | None, _HAS_SEARCH] = None
     """model of the other players, for players that search: self (default), a player, pool:FOLDER (a
     run's checkpoints), or infer:self,dumbbot,... to infer it from their orders"""
-    script: Annotated[str | None, _SCRIPT] = None
+    script: Annotated[str | None, _HAS_CHECKPOINT] = None
     """training script that plays the checkpoints, or `own` for the copy in each run folder;
     SCRIPT.py:POLICY names one for a single player; None: the bundled script of that name"""
 
@@ -208,7 +211,7 @@ class Bot:
     """player of the powers"""
     protocol: Literal["lines", "dui"] = "lines"
     """lines: one JSON object each; dui: the protocol DUI, on the standard map"""
-    greedy: Annotated[bool, _LIKELIEST] = False
+    greedy: Annotated[bool, _HAS_POLICY] = False
     """a policy plays its likeliest orders instead of sampling"""
     seed: Natural = 1
     """seed for positions without a seed"""
@@ -256,7 +259,7 @@ class CheckReward(TeamFlags, GameFlags, Checked):
       check-reward --reward center_delta --map three --players dumbbot hold
     """
 
-    script: Annotated[str | None, _SCRIPT] = None
+    script: Annotated[str | None, _HAS_CHECKPOINT] = None
     """training script that plays the checkpoints"""
     json: str | None = None
     """file for the whole result"""
@@ -433,7 +436,7 @@ class ServerSeat:
     talk: Annotated[
         Annotated[int, Meta(ge=1, le=10**5)] | None,
         _HAS_SEAT,
-        OnlyIf("this player never talks", _any("VoiceSpec")),
+        OnlyIf("this player never talks", _some_player_is("VoiceSpec")),
     ] = None
     """seconds in which a player that talks, such as nash+dumbbot, may make and answer offers in
     each movement phase, at most a third of the deadline; None: 10"""

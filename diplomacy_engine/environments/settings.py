@@ -1,6 +1,6 @@
 """The arguments of the environments: their types, defaults and errors."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypedDict, TypeVar
@@ -20,10 +20,11 @@ Positive = Annotated[int, Meta(ge=1)]
 FormName = Literal["provinces", "sequential", "deepdip", "text"]
 Opponents = str | Path | Player | Sequence[str | Path | Player]
 
-# Each environment has its keyword arguments twice: as a TypedDict, for type checkers, and, but for
-# rules of the game, as a dataclass with ranges and defaults. That the two agree is tested by
-# tests/test_types.py, test_keywords_are_those_of_their_records. A dataclass has the type `object`
-# for what is neither converted nor checked here.
+# The arguments of an environment are written twice. XOptions, a TypedDict for type checkers,
+# has all of them; XSettings, a dataclass, has ranges and defaults of those that are no rules of the
+# game, since GameRules has these. That the two agree is tested by tests/test_types.py,
+# test_keywords_are_those_of_their_records. A setting of type `object` is neither converted nor
+# checked here.
 
 
 class EnvOptions(EndOptions, TeamOptions, total=False):
@@ -37,6 +38,8 @@ class EnvOptions(EndOptions, TeamOptions, total=False):
 
 
 class AgentOptions(EnvOptions, total=False):
+    """Those of the environments of Gymnasium, in which one power learns."""
+
     draws_after: int | None
     opponents: Opponents
     power: str | None
@@ -44,6 +47,8 @@ class AgentOptions(EnvOptions, total=False):
 
 
 class PowersOptions(EnvOptions, total=False):
+    """Those of the environments of PettingZoo, in which every power learns."""
+
     render_mode: Literal["rgb_array", "ansi"] | None
     press: Literal["mutual", "offers"] | None
     binding: bool
@@ -51,6 +56,8 @@ class PowersOptions(EnvOptions, total=False):
 
 
 class TalkOptions(TypedDict, total=False):
+    """Those of the environment in which one power negotiates, and another player orders."""
+
     max_years: int | None
     binding: bool
     draw_votes: bool
@@ -62,16 +69,15 @@ class TalkOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _EnvSettings:
-    """The OPTIONS of an environment that are not about rules of its games, and what it sets itself;
-    FIXED: fields of GameRules that are always so."""
+class _AnySettings:
+    """The settings of an environment, of its keyword arguments or its own."""
 
-    OPTIONS: ClassVar[type]
-    FIXED: ClassVar[RuleOptions] = {}
+    OPTIONS: ClassVar[type]  # the keyword arguments, rules of the game among them
+    FIXED: ClassVar[RuleOptions] = {}  # rules that no argument changes
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnvSettings(_EnvSettings):
+class EnvSettings(_AnySettings):
     render_mode: Literal["rgb_array", "ansi"] | None = None
     reward: str = "sum_of_squares"
     start: Literal["opening", "random"] = "opening"
@@ -95,7 +101,7 @@ class AgentSettings(EnvSettings):
     form: FormName = "provinces"
     num_envs: Positive = 1
     threads: Positive | None = None
-    opponents: object = "random"  # these as in OPTIONS
+    opponents: object = "random"  # Opponents
     power: str | None = None
     script: object = None
 
@@ -107,7 +113,7 @@ class PowersSettings(EnvSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TalkSettings(_EnvSettings):
+class TalkSettings(_AnySettings):
     OPTIONS: ClassVar = TalkOptions
     FIXED: ClassVar[RuleOptions] = {"press": "offers", "press_rounds": 1}
     power: str | None = None
@@ -116,7 +122,7 @@ class TalkSettings(_EnvSettings):
     orders_by: str = "dumbbot"
 
 
-_Settings = TypeVar("_Settings", bound=_EnvSettings)
+_Settings = TypeVar("_Settings", bound=_AnySettings)
 
 
 def env_settings(
@@ -126,32 +132,31 @@ def env_settings(
     env: object,
     **own: object,
 ) -> tuple[_Settings, GameRules]:
-    """Return the rules of an environment's games, and its other keyword arguments as settings, with
-    those that it sets itself.
+    """Return the settings of an environment and the rules of its games.
+
+    Args:
+        cls: the dataclass of its settings.
+        game: the map, or rules that `arguments` change.
+        arguments: its keyword arguments, settings and rules.
+        env: the environment, for messages.
+        own: settings that it makes itself.
 
     TypeError: there is no such argument; libraries look for Python's words of it. UserError: a
     value does not fit, or the environment does not play by such rules."""
-    _check_names(arguments, cls.OPTIONS, type(env).__name__)
-    others = {field.name: arguments[field.name] for field in fields(cls) if field.name in arguments}
-    settings = convert(cls, others | own, "this environment")
-    refuse_without_effect(settings, changed(settings))
-    options: dict = {n: v for n, v in arguments.items() if n not in others and v is not None}
-    return settings, _env_rules(cls, GameRules.of(game), options)
-
-
-def _check_names(arguments: Iterable[str], options: type, env_name: str) -> None:
+    options = cls.OPTIONS.__annotations__
     for name in arguments:
-        if name not in options.__annotations__:
-            like = did_you_mean(name, options.__annotations__)
-            unexpected = f"got an unexpected keyword argument {name!r}{like}"
-            raise TypeError(f"{env_name}.__init__() {unexpected}")
-
-
-def _env_rules(cls: type[_EnvSettings], base: GameRules, options: Mapping) -> GameRules:
-    # FIXED comes first, since some options have an effect only with it (`binding` with press), and
-    # last, since an option may change it (`press` without rounds sets its own).
-    rules = replace(GameRules.of(replace(base, **cls.FIXED), **options), **cls.FIXED)
-    for name in changed(base).intersection(OPTIONS) - cls.OPTIONS.__annotations__.keys():
+        if name not in options:
+            wrong = f"got an unexpected keyword argument {name!r}{did_you_mean(name, options)}"
+            raise TypeError(f"{type(env).__name__}.__init__() {wrong}")
+    passed = {field.name: arguments[field.name] for field in fields(cls) if field.name in arguments}
+    settings = convert(cls, passed | own, "this environment")
+    refuse_without_effect(settings, changed(settings))
+    changes: dict = {n: v for n, v in arguments.items() if n not in passed and v is not None}
+    base = GameRules.of(game)
+    # FIXED comes first, since some rules have an effect only with it (`binding` with press), and
+    # last, since an argument may change it (`press` without rounds sets its own).
+    rules = replace(GameRules.of(replace(base, **cls.FIXED), **changes), **cls.FIXED)
+    for name in changed(base).intersection(OPTIONS) - options.keys():
         if getattr(base, name) != cls.FIXED.get(name):
             raise UserError(f"{name} has no effect in this environment")
-    return rules
+    return settings, rules

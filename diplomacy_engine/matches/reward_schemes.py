@@ -23,8 +23,8 @@ from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import Reward, reward_input
 from .match import Match, MatchOptions, match_settings, names_apart
 
-# Where the agent's policy changes, the first says: its reward does not; the second: no other's does;
-# the third: the sum of all does not; the fourth: no other's changes against its own.
+# Where one's policy changes, so does not: one's own reward; any other reward; the sum of all. Or
+# nobody's reward falls while one's own rises, nor the reverse. The last holds in any case.
 SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
 TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over a game float64
 BATCH = 512  # pairs at once

@@ -76,8 +76,8 @@ def load_player(
             case names.MemberSpec():
                 population = read_population(Path(spec.path).parent, game_map)
                 members, likeliest = [population.member(spec.name)], greedy or spec.greedy
-                (player,) = load_members(population, members, greedy=likeliest, threads=1)
-                vars(player).update(name=short_name(spec), careful=careful)
+                player: Any = load_members(population, members, greedy=likeliest, threads=1)[0]
+                player.name, player.careful = short_name(spec), careful
                 return player
             case names.ProgramSpec():
                 programs = importlib.import_module("diplomacy_engine.extras.programs.player")
@@ -92,15 +92,20 @@ def load_player(
                 player = learning("registry").policy_of_checkpoint(saved, file, likeliest, device)
                 player.name, player.careful = short_name(spec), careful
                 return player
-        raise PlayerError(f"{quoted(spec.text)} stands for members that only `play` draws")
+        raise PlayerError(
+            f"{quoted(spec.text)} is a member of a population that `play` draws for each game; "
+            "name a member or a policy here"
+        )
 
     spec = assuming(parse_player(name), assume)
     player = load(spec)
-    vars(player)["spec"] = spec
+    vars(player)["spec"] = spec  # by which matches know equal players
     return player
 
 
 def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
+    """Return the search of a spec; `load` makes the policies in it. UserError: its policy has no
+    values."""
     where, policy = quoted(spec.text, 100), load(spec.policy)
     if not isinstance(policy, PolicyPlayer) or policy.settings is None:
         policy_name = quoted(spec.policy.text, 60)
@@ -120,7 +125,7 @@ def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) ->
 def make_assumptions(
     assumed: names.Assumed, policy: PolicyPlayer, load: Callable[[PlayerSpec], Player]
 ) -> Assumptions:
-    """Return the models of the other players for a search of `policy`."""
+    """Return the models of the other players for a search of `policy`; `load` makes them."""
     players = assumed.players
     if assumed.kind == "pool":
         folder = Path(players[0].files[0]).parent / "checkpoints"
@@ -154,6 +159,7 @@ def _own_player(spec: names.OwnSpec) -> Player:
 
 
 def policy_map(name: str | Path | PlayerSpec) -> Map | None:
+    """Return the map that a player has learned, or its population's; None: it plays any map."""
     spec = parse_player(name)
     match spec:
         case names.VoiceSpec(player=within) | names.SearchSpec(policy=within):
@@ -193,12 +199,13 @@ def language(module: str) -> ModuleType:
 
 
 def _checkpoint(spec: names.PolicySpec) -> Any:
-    """Return a policy's checkpoint; a command that keeps the spec reads it once."""
-    if "checkpoint" in vars(spec):
-        return vars(spec)["checkpoint"]
+    """Return a policy's checkpoint. A command that keeps the spec, for the map of the policy and
+    then for its player, reads the file once."""
     path = policy_file(spec.path)
-    if os.path.isfile(path):
-        return vars(spec).setdefault("checkpoint", learning("checkpoints").read(path))
+    if spec.checkpoint is None and os.path.isfile(path):
+        object.__setattr__(spec, "checkpoint", learning("checkpoints").read(path))
+    if spec.checkpoint is not None:
+        return spec.checkpoint
     if os.path.isdir(spec.path):
         reason = f"the folder {spec.path} has neither {CHECKPOINT} nor {POLICY}"
     else:
@@ -212,6 +219,7 @@ def _checkpoint(spec: names.PolicySpec) -> Any:
 
 
 def check_map(saved: dict, what: str, game_map: Map) -> None:
+    """Raise PlayerError, which begins with `what`, unless a checkpoint is of this map."""
     if saved["vocabulary_hash"] != vocabulary(game_map).hash:
         theirs, ours = saved["map_name"], game_map.name
         trained = f"map {theirs!r:.60}, not on" if theirs != ours else "another version of map"

@@ -88,6 +88,8 @@ class PolicySpec(PlayerSpec):
     path: str = _path()  # of the file, its run folder, or the name of a bundled policy
     script: str | None = _path(default=None)  # that plays it; None: the one that is found for it
     greedy: bool = False  # it gives its likeliest orders, whatever else is said
+    # What its file holds, once it is read: see players/loading.py.
+    checkpoint: Any = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,7 @@ def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> O
 
 
 def _greedy(text: str, spec: PlayerSpec) -> PolicySpec | MemberSpec:
+    """Return the spec of `greedy:POLICY`; UserError if `spec`, of what follows, is no policy."""
     if not isinstance(spec, PolicySpec | MemberSpec):
         what = quoted(spec.text.partition("@")[0], 60)  # behind that there may be a key
         raise UserError(f"{GREEDY}: must stand right before a policy, and {what} is not one")
@@ -265,6 +268,7 @@ def _read_assumed(name: str) -> PlayerSpec:
 
 
 def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
+    """Return a player whose searches without a model of the other players have `assume`."""
     match player:
         case SearchSpec(assume=None) if assume:
             return replace(player, assume=assumption(assume))
