@@ -115,31 +115,25 @@ def _open(flags: Play) -> PlaySession:
     """Return the game that flags begin or resume; it is saved from here on."""
     game, record = _resumed(flags) if flags.resume else _begun(flags)
     _refuse_without_effect(flags, record)
-    return PlaySession(
-        game,
-        _file(flags, game.map, record),
-        partial(_opponents.load, flags),
-        record,
-        _choices(flags, record),
-        _opponents.drawn,
-        _opponents.rank,
-    )
+    file, choices = _file(flags, game.map, record), _choices(flags, record)
+    load = partial(_opponents.load, flags)
+    return PlaySession(game, file, load, record, choices, _opponents.drawn, _opponents.rank)
 
 
 def _refuse_without_effect(flags: Play, record: PlayRecord) -> None:
     """Refuse flags about players' code and draws if no player of the game, also of a resumed one,
-    is concerned."""
+    is concerned. Their conditions in _flags.py look at flags: at some that name all its players."""
     watch = record.seats is not None  # or the page asks who plays
     against = tuple(record.opponents)
-    seated = dataclasses.replace(flags, resume=None, watch=watch, against=against, hint=record.hint)
-    refuse_without_effect(seated, {"assume", "greedy", "script"} & changed(flags), dashed)
+    named = dataclasses.replace(flags, resume=None, watch=watch, against=against, hint=record.hint)
+    refuse_without_effect(named, {"assume", "greedy", "script"} & changed(flags), dashed)
 
 
 def _choices(flags: Play, record: PlayRecord) -> Choices:
     """Return what the page offers; other maps only while nothing says which one is played, and if
     the players named play on all."""
     undecided = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
-    everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in _named(flags))
+    everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in _named_players(flags))
     maps = MAP_NAMES if undecided and everywhere else ()
     return Choices(_opponents.offered, _opponents.mixed, _opponents.levels, _opponents.rated, maps)
 
@@ -149,15 +143,15 @@ def _open_file(flags: Play, file: Path) -> PlaySession:
     return _open(Play(resume=str(file), greedy=flags.greedy, script=flags.script))
 
 
-def _named(flags: Play) -> list[str]:
-    """Return the players that flags name."""
-    return [*(flags.against or ()), *filter(None, [flags.hint])]
+def _named_players(flags: Play) -> list[str]:
+    return [*flags.against, *filter(None, [flags.hint])]
 
 
 def _begun(flags: Play) -> tuple[Game, PlayRecord]:
-    checkpoints = [name for name in _named(flags) if name != MIXED]
+    """Return a new game, of the map of the flags, or of the first policy that they name."""
+    checkpoints = [name for name in _named_players(flags) if name != MIXED]
     rules = rules_of(flags, map_of(flags.map, checkpoints, MAP))
-    check_voices(rules, _named(flags))
+    check_voices(rules, _named_players(flags))
     game = Game(rules)
     return game, _new_record(flags, game)
 
@@ -168,7 +162,7 @@ def _resumed(flags: Play) -> tuple[Game, PlayRecord]:
     game, saved = read_session(flags.resume, flags.map, notes.append, flags.game, **changes)
     print_notes(notes)
     _refuse_to_change(flags, game, saved)
-    check_voices(game.rules, _named(flags))
+    check_voices(game.rules, _named_players(flags))
     if game.rules.press == "propose-choose":
         raise UserError(
             f"{flags.resume}: people cannot talk so; say --press offers or --press mutual"
@@ -192,6 +186,7 @@ def _refuse_to_change(flags: Play, game: Game, saved: PlayRecord | None) -> None
 
 
 def _from_phase(flags: Play, game: Game) -> Game:
+    """Return a game as it was before `--phase`; who has given up plays on."""
     names, phase = [past["name"] for past in game.history], canonical_phase(flags.phase)
     if phase not in names:
         span = f"it goes from {names[0]} to {names[-1]}" if names else "it has none"
@@ -200,11 +195,13 @@ def _from_phase(flags: Play, game: Game) -> Game:
 
 
 def _new_record(flags: Play, game: Game) -> PlayRecord:
+    """Return the record of a game that begins; without --against, a page has the player that it
+    offers first, and a terminal a bot."""
     talk = game.table is not None
-    usual = ["nash+dumbbot" if talk else "dumbbot"]
-    if not (flags.text or flags.watch or flags.resume):
-        usual = list(_opponents.offered(game.map.name, talk))[:1]
-    opponents = drawn_names(flags.against or usual, len(game.powers))
+    against = flags.against or ["nash+dumbbot" if talk else "dumbbot"]
+    if not (flags.against or flags.text or flags.watch or flags.resume):
+        against = list(_opponents.offered(game.map.name, talk))[:1]
+    opponents = drawn_names(against, len(game.powers))
     if MIXED in opponents and not _opponents.mixed(game.map.name, talk):
         raise UserError(f"--against {MIXED}: there are no bundled policies of map {game.map.name}")
     seed = randbelow(10**6) if flags.seed is None else flags.seed
@@ -214,46 +211,50 @@ def _new_record(flags: Play, game: Game) -> PlayRecord:
 
 def _continued(flags: Play, game: Game, saved: PlayRecord) -> PlayRecord:
     """Return the record of a file with the changes of flags: players, seats, hints, the seed."""
-    others = flags.against and drawn_names(flags.against, len(game.powers))
-    others = others if others != saved.opponents else None  # the same players stay where they sit
-    seed = saved.seed if flags.seed is None else flags.seed
-    opponents, hint = others or saved.opponents, flags.hint or saved.hint
-    record = replace(saved, opponents=opponents, hint=hint, seed=seed)
-    if saved.seats and (others or flags.power or flags.guest or flags.watch):
+    opponents, seed = saved.opponents, saved.seed if flags.seed is None else flags.seed
+    if flags.against:
+        opponents = drawn_names(flags.against, len(game.powers))
+    record = replace(saved, opponents=opponents, hint=flags.hint or saved.hint, seed=seed)
+    # Without such a change all players stay where they sit.
+    changes = opponents != saved.opponents or flags.power or flags.guest or flags.watch
+    if saved.seats and changes:
         record = replace(record, seats=_seats(flags, game, record) or saved.seats)
-    sitting = [seat.player for seat in (record.seats or {}).values() if seat.kind == PLAYER]
-    check_named([*record.opponents, *sitting], flags.against or (), flags.resume)
+    seated = [seat.player for seat in (record.seats or {}).values() if seat.kind == PLAYER]
+    check_named([*record.opponents, *seated], flags.against, flags.resume)
     if saved.hint and not flags.hint:
-        check_named([saved.hint], _named(flags), flags.resume, "--hint")
+        check_named([saved.hint], _named_players(flags), flags.resume, "--hint")
     return record
 
 
 def _seats(flags: Play, game: Game, record: PlayRecord) -> dict[str, Seat] | None:
-    """Return each power's seat: people by the flags, else as in the record, and the record's
-    opponents in turn; None if the host chooses on the page."""
-    people = {power: seat for power, seat in (record.seats or {}).items() if seat.kind != PLAYER}
-    seats = {} if flags.watch or flags.power or flags.guest else dict(people)
-    names = filter(None, (*flags.guest, flags.power))
-    powers = {name: game.powers[game.map.power_number(name)] for name in names}
-    seats |= {powers[name]: Seat(GUEST) for name in flags.guest}
+    """Return each power's seat; None if the host chooses on the page.
+
+    People have the powers that flags name, or if they name none and do not say --watch, those that
+    people have in the record. The record's opponents have the other powers, in turn.
+    """
+    guests = [game.powers[game.map.power_number(name)] for name in flags.guest]
+    people = dict.fromkeys(guests, Seat(GUEST))
     if flags.power:
-        if powers[flags.power] in seats:
-            raise UserError(f"{powers[flags.power]} is both yours and a guest's")
-        seats[powers[flags.power]] = Seat(HOST)
-    if not seats and not flags.watch and not people:
-        return None
-    opponents, empty = record.opponents, [power for power in game.powers if power not in seats]
+        own = game.powers[game.map.power_number(flags.power)]
+        if own in people:
+            raise UserError(f"{own} is both yours and a guest's")
+        people[own] = Seat(HOST)
+    if not people and not flags.watch:
+        seats = (record.seats or {}).items()
+        people = {power: seat for power, seat in seats if seat.kind != PLAYER}
+        if not people:
+            return None
+    opponents, empty = record.opponents, [power for power in game.powers if power not in people]
     named = {power: opponents[n % len(opponents)] for n, power in enumerate(empty)}
     pool = _opponents.mixed(game.map.name, game.table is not None)
     players = mixed_table(named, pool, record.seed)
-    return seats | {power: Seat(PLAYER, name) for power, name in players.items()}
+    return people | {power: Seat(PLAYER, name) for power, name in players.items()}
 
 
 def _file(flags: Play, game_map: Map, record: PlayRecord) -> Path:
     """Return where the game is kept: in its own file, or a new one; no other is overwritten."""
-    own = flags.resume if record.tokens else None
-    name = flags.save or own
-    if name:
+    own = flags.resume if record.tokens else None  # no tokens: a new game, or another program's
+    if name := flags.save or own:
         file = Path(name)
         check_target(file)
         if file.exists() and file != Path(own or ""):
