@@ -39,32 +39,30 @@ RUN_FORMAT = 8  # of that state
 
 
 def check_run(run: Run, ranks: Ranks) -> None:
-    """Raise UserError if part of an edited run would not learn, or not survive a checkpoint: one is
-    written and read in memory, into a second run, which must then be as the first is."""
+    """Raise UserError if part of an edited run would not learn, or not survive a checkpoint.
+
+    A checkpoint is written and read in memory, into a second run. Then each attribute must be as it
+    is in the first, and nothing may hold the object that the second run made in its place.
+    """
     advice = "draw it before `seed_generators(local.seed)`"
     shared_bytes, rank_bytes, parts = pack(run, ranks, advice)
     check_optimizers(run, parts)
     run.setup.policy(run)
     with probes.kept_generators():
-        twin = type(run)(run.setup, ranks)
+        second = type(run)(run.setup, ranks)
         replaced = {
-            name: weakref.ref(part)
-            for name, part in _attributes(twin).items()
-            if type(part).__weakrefoffset__
+            n: weakref.ref(p) for n, p in _attributes(second).items() if type(p).__weakrefoffset__
         }
         try:
-            restore(twin, _saved(run, shared_bytes, [rank_bytes]), Ranks())
+            restore(second, _saved(run, shared_bytes, [rank_bytes]), Ranks())
         except Exception as error:
             raise UserError(f"a checkpoint of this run cannot be read ({reason(error)})") from error
-        if pack(twin, ranks, advice)[:2] != (shared_bytes, rank_bytes):
-            own, others = _hashes(run), _hashes(twin)
-            for name in own:
-                if others.get(name) != own[name]:
-                    raise UserError(
-                        f"a checkpoint would bring run.{name} back otherwise than it is"
-                    )
+        if pack(second, ranks, advice)[:2] != (shared_bytes, rank_bytes):
+            own, others = _hashes(run), _hashes(second)
+            for name in (name for name in own if others.get(name) != own[name]):
+                raise UserError(f"a checkpoint would bring run.{name} back otherwise than it is")
     if any(part() is not None for part in replaced.values()):
-        gc.collect()
+        gc.collect()  # objects that hold each other are not gone before
     for name in _attributes(run):
         if name in replaced and replaced[name]() is not None:
             raise UserError(
@@ -125,8 +123,8 @@ def _saved(run: Run, shared_bytes: bytes, gathered: Sequence[bytes]) -> dict:
 def pack(run: Run, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
     """Return the state of a run that all processes share, that of this one, and the objects in it.
 
-    It is all attributes but those that REBUILT names, and cached properties. UserError: one cannot
-    be kept, or differs between processes, for which there is `advice`.
+    UserError: an attribute cannot be kept, or differs between processes; then `advice` is what to
+    do about it.
     """
     anew, attributes = _made_anew(run), _attributes(run)
     rank_state = {n: attributes.pop(n) for n in run.OF_RANK}, probes.generators(run.setup.device)
@@ -150,7 +148,10 @@ def pack(run: Run, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
 def unpack(
     saved: Mapping, rank: int, anew: Mapping[str, object], device: str
 ) -> tuple[dict[str, object], list]:
-    """Return the attributes of a run of one process, and its generators."""
+    """Return the attributes of a run of process `rank`, and the states of its generators.
+
+    `anew` are the objects that are not in the checkpoint, by key; tensors come to `device`.
+    """
     shared_bytes, rank_bytes = (p.numpy().tobytes() for p in (saved["run"], saved["ranks"][rank]))
     shared = loads(shared_bytes, anew, saved["device"], device)
     # The bytes of a rank name shared objects by their numbers in the order in which `dumps` visited
@@ -161,23 +162,27 @@ def unpack(
 
 
 def _attributes(run: Run) -> dict[str, object]:
+    """Return the attributes that a checkpoint keeps: all but REBUILT and cached properties."""
     cached = [n for n in vars(run) if isinstance(getattr(type(run), n, None), cached_property)]
     return {name: part for name, part in vars(run).items() if name not in (*run.REBUILT, *cached)}
 
 
 def _made_anew(run: Run) -> dict[str, object]:
-    """Return what the script, __init__ of a run, Python or PyTorch makes anew, by key."""
-    # What the script's module has as globals: a new process imports it, and makes them.
+    """Return what the script, __init__ of a run, Python or PyTorch makes anew, by key.
+
+    A checkpoint has the key in the place of such an object, see pickling.py.
+    """
+    # Globals of the script's module, which a new process imports.
     anew = {f".{name}": part for name, part in vars(sys.modules[type(run).__module__]).items()}
     anew |= {name: attrgetter(name)(run) for name in run.REBUILT} | {"run": run}
     anew |= {"random": random._inst, "numpy": np.random.mtrand._rand}
     anew |= {"torch": torch.default_generator}
     for name, module in run.agent.named_modules():
-        if is_parametrized(module):
+        if is_parametrized(module):  # PyTorch makes a class of its own for it
             anew[f"class of {name}"] = type(module)
             for number, hook in enumerate(module._load_state_dict_pre_hooks.values()):
                 anew[f"hook {number} of {name}"] = hook.hook
-        if hasattr(module, "dynamo_ctx"):
+        if hasattr(module, "dynamo_ctx"):  # torch.compile
             anew[f"compiled {type(module._orig_mod).__qualname__}"] = module.dynamo_ctx
     return anew
 
