@@ -1,7 +1,7 @@
 """Replays: saved games, checked and ready to be shown phase by phase."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -30,16 +30,19 @@ MOST_SAID = 100_000  # letters that are shown of a language model's prompt or re
 
 
 class Frame(NamedTuple):
+    """A phase: its position, what powers thought, said and ordered, and what came of it."""
+
     scene: Scene  # units without an order but with a result come last in its orders
-    # power -> value, orders {unit: [(text, share)]}, tried [(orders in one text, value, share)]; of
-    # language models also prompt and reply
+    # Power -> `value`: result that it expects; `orders`: unit -> [(order, probability)]; `tried`:
+    # [(all its orders in one text, value, probability)]; of language models also prompt and reply.
     thoughts: dict[str, dict]
-    # sender, recipient, what was said in words: the messages, and then who broke a deal
-    talk: list[tuple[str, str, str]]
+    talk: list[tuple[str, str, str]]  # sender, recipient, words; last come broken deals
     declared: list[tuple[str, str, str]]  # votes for a draw and concessions: power, "", words
 
 
 class Replay(NamedTuple):
+    """A saved game, checked: all its phases can be drawn."""
+
     id: str
     map: Map
     frames: list[Frame]
@@ -50,6 +53,7 @@ class Replay(NamedTuple):
 
     @property
     def title(self) -> str:
+        """The result, with a capital."""
         return self.result[0].upper() + self.result[1:]
 
     def was_played(self, number: int) -> bool:
@@ -59,14 +63,15 @@ class Replay(NamedTuple):
         return bool(frame.scene.outcome) or not (last or frame.declared)
 
     def find(self, phase: str) -> int:
-        names, text = [frame.scene.phase for frame in self.frames], phase
-        phase = canonical_phase(phase.upper())
-        if phase not in names:
+        """Return the number of the frame of a phase such as F1901M; UserError if there is none."""
+        names = [frame.scene.phase for frame in self.frames]
+        name = canonical_phase(phase.upper())
+        if name not in names:
             raise UserError(
-                f"game {self.id!r:.60} has no phase {quoted(text, 40)}: "
-                f"it goes from {names[0]} to {names[-1]}{did_you_mean(phase, names)}"
+                f"game {self.id!r:.60} has no phase {quoted(phase, 40)}: "
+                f"it goes from {names[0]} to {names[-1]}{did_you_mean(name, names)}"
             )
-        return names.index(phase)
+        return names.index(name)
 
 
 def load_replays(
@@ -106,21 +111,16 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     game_id, rules, phases, ending = read_saved_game(saved, game_map)
     played_on, games = rules.map, VectorGame(rules, 1, threads=1, auto_reset=False)
     frames: list[Frame] = []
-    last_power_in, playing = {}, list(ending.conceded)  # by province; who still played
+    playing = list(ending.conceded)  # of those that concede, who has not yet
     for phase in phases:
         try:
             positions.load_state(games, phase["state"], *ending if phase is phases[-1] else ())
         except UserError as error:
             which = named_map(saved, game_map)
             raise UserError(f"phase {phase['name']:.20}: {error}{which}") from error
-        for power, texts in positions.standing_units(games).items():
-            last_power_in.update(dict.fromkeys(map(province_of, texts), power))
-        gone = [power for power in playing if in_disorder(phase["state"], power)]
-        playing = [power for power in playing if power not in gone]
-        declared = [(power, "", VOTES) for power in phase.get("votes", ())]
-        declared += [(power, "", CONCEDES) for power in gone]
-        thoughts, talk = _thoughts(played_on, phase.get("thoughts")), _talk(games, phase)
-        frames.append(Frame(_scene(games, phase, dict(last_power_in)), thoughts, talk, declared))
+        conceding = [power for power in playing if in_disorder(phase["state"], power)]
+        playing = [power for power in playing if power not in conceding]
+        frames.append(_frame(games, phase, frames[-1].scene.passed if frames else {}, conceding))
     players = _players(saved, played_on)
     ranks = figure_values(games.outcomes(), played_on.board.victory_centers)["rank"][0].tolist()
     result = positions.result_text(games, lambda power: named(power, players))
@@ -128,15 +128,24 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     return Replay(game_id, played_on, frames, players, positions.winners(games), ranks, result)
 
 
-def _scene(games: VectorGame, phase: Mapping, last_power_in: dict[str, str]) -> Scene:
-    """Return a phase as it is drawn; `games` has its position, `last_power_in` the
-    last power in each province."""
+def _frame(
+    games: VectorGame, phase: Mapping, passed: Mapping[str, str], conceding: Sequence[str]
+) -> Frame:
+    """Return what is shown of a phase.
+
+    `games` has its position. `passed` has by province the power that stood there last in earlier
+    phases. `conceding` are the powers that concede in this one.
+    """
+    units, centers = positions.standing_units(games), positions.owned_centers(games)
+    standing = {province_of(text): power for power, texts in units.items() for text in texts}
     orders = {power: phase["orders"].get(power) for power in games.map.powers}
     words, retreats = result_words(phase["results"]), positions.retreat_places(games)
     dislodged = {power: list(places) for power, places in retreats.items()}
-    units, centers = positions.standing_units(games), positions.owned_centers(games)
     lines, _ = played_orders(games, orders, words)
-    return Scene(phase["name"], units, dislodged, centers, last_power_in, lines, words)
+    scene = Scene(phase["name"], units, dislodged, centers, {**passed, **standing}, lines, words)
+    declared = [(power, "", VOTES) for power in phase.get("votes", ())]
+    declared += [(power, "", CONCEDES) for power in conceding]
+    return Frame(scene, _thoughts(games.map, phase.get("thoughts")), _talk(games, phase), declared)
 
 
 def _talk(games: VectorGame, phase: Mapping) -> list[tuple[str, str, str]]:
@@ -155,10 +164,11 @@ def named(power: str, players: Mapping[str, str]) -> str:
 
 
 def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
+    """Return power -> its player; a table that does not fit is dropped, as bad thoughts are."""
     players = saved.get("players")
-    players = players if isinstance(players, Mapping) else {}
-    of = {name_on(game_map, power): player for power, player in players.items()}
-    return {p: _one_line(of[p]) for p in game_map.powers if isinstance(of.get(p), str)}
+    items = players.items() if isinstance(players, Mapping) else ()
+    names = {name_on(game_map, power): player for power, player in items}
+    return {p: _one_line(names[p]) for p in game_map.powers if isinstance(names.get(p), str)}
 
 
 def _one_line(text: str) -> str:
@@ -177,6 +187,7 @@ class _Thought(Struct):
 
 
 def _thoughts(game_map: Map, saved: object) -> dict[str, dict]:
+    """Return the thoughts of a saved phase as a Frame has them."""
     thoughts = {}
     for power, thought in saved.items() if isinstance(saved, Mapping) else ():
         if power not in game_map.power_index:
@@ -194,10 +205,12 @@ def _thoughts(game_map: Map, saved: object) -> dict[str, dict]:
 
 
 def frame_svg(replay: Replay, number: int, theme: str = "auto", width: int | None = None) -> str:
+    """Return the picture of a phase, with its orders."""
     return scene_svg(drawing_of(replay.map), replay.frames[number].scene, theme, width)
 
 
 def chart_svg(replay: Replay, theme: str = "auto") -> str:
+    """Return the chart of the powers' centers over the phases."""
     phases = [(frame.scene.phase, frame.scene.centers) for frame in replay.frames]
     return centers_svg(drawing_of(replay.map), phases, theme)
 
@@ -212,6 +225,7 @@ def values_of(replay: Replay) -> dict[str, list[float | None]]:
 
 
 def expected_svg(replay: Replay) -> str:
+    """Return the chart of the results that powers expected, or nothing if none did."""
     values, names = values_of(replay), [frame.scene.phase for frame in replay.frames]
     return values_svg(drawing_of(replay.map), names, values) if values else ""
 
@@ -228,14 +242,13 @@ def thought_view(game_map: Map, thought: dict) -> dict:
 def order_lines(replay: Replay, number: int) -> list[dict]:
     """Return the orders of a phase in words, and the units that held without one.
 
-    Of each: power; text; unit and words, both in words; result, its words; said, the result in a
-    sentence.
+    Of each: `power`; `text` of the order; `unit` and `words`, the unit and its order in words;
+    `result`, result words; `said`, the result as a sentence.
     """
     game_map, frame, lines = replay.map, replay.frames[number], []
+    fields = ("power", "text", "unit", "words", "result", "said")
     moved = replay.was_played(number) and phase_kind(frame.scene.phase) == "movement"
     without = "hold (no order)" if moved else "no order"
-
-    fields = ("power", "text", "unit", "words", "result", "said")
     for power in game_map.powers:
         ordered = set()
         for shown in frame.scene.orders.get(power, ()):
@@ -253,6 +266,7 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
 
 
 def frame_text(replay: Replay, number: int) -> str:
+    """Return a phase for a terminal."""
     frame = replay.frames[number]
     lines = [
         f"{replay.map.name} {frame.scene.phase}  phase {number + 1} of {len(replay.frames)}  "
@@ -270,6 +284,7 @@ def frame_text(replay: Replay, number: int) -> str:
 
 
 def _power_lines(replay: Replay, frame: Frame, power: str) -> list[str]:
+    """Return a power's centers, and its orders with results, or else its units."""
     centers, units = frame.scene.centers[power], frame.scene.units[power]
     orders = frame.scene.orders.get(power, ())
     if not (centers or units or orders):
