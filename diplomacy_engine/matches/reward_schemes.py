@@ -167,8 +167,7 @@ def check_reward(
     beginning, middle and end of training. `against`: pairs that contradict earlier schemes."""
     settings = match_settings(match, **changes)
     game_map, names = settings.game_map, names_apart(players)
-    mix = make_reward_mix(reward, game_map)
-    least = len(game_map.powers)
+    mix, least = make_reward_mix(reward, game_map), len(game_map.powers)
     if len(set(names)) < 2 or num_pairs < least:
         raise UserError(f"this needs two different players or more, and at least {least} pairs")
     pairs = play_pairs(settings, players, mix.parts, num_pairs, progress)
@@ -188,8 +187,8 @@ def check_reward(
             }
             summary = {"progress": trained, "among": among, "pairs": count}
             checks.append(summary | verdict._asdict() | {"against": examples})
-    result = {"reward": reward, "players": list(names), "pairs": num_pairs} | settings.facts()
-    return result | {"checks": checks}
+    about = {"reward": reward, "players": list(names), "pairs": num_pairs}
+    return about | settings.facts() | {"checks": checks}
 
 
 def _judge_group(pairs: GamePairs, paid: np.ndarray, group: Group) -> tuple[Verdict, int]:

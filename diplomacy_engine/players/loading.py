@@ -106,20 +106,16 @@ def load_player(
 def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
     """Return the search of a spec; `load` makes the policies in it. UserError: its policy has no
     values."""
-    where, policy = quoted(spec.text, 100), load(spec.policy)
+    policy, options = load(spec.policy), dict(spec.options)
     if not isinstance(policy, PolicyPlayer) or policy.settings is None:
-        policy_name = quoted(spec.policy.text, 60)
-        raise UserError(
-            f"{where}: {policy_name} has no values to search with, as a trained policy has"
-        )
-    name, options = short_name(spec), dict(spec.options)
+        without = f"{quoted(spec.policy.text, 60)} has no values to search with"
+        raise UserError(f"{quoted(spec.text, 100)}: {without}, as a trained policy has")
     own: Draws = PolicyDraws(policy, options.pop("temperature", 1.0))
-    varied = options.pop("varied", 0.0)
-    if varied:
+    if varied := options.pop("varied", 0.0):
         own = VariedDraws(own, varied)
-    value = Critic(policy)
     assumed = make_assumptions(spec.assume or assumption("self"), policy, load)
-    return BestResponse(own, value, name, assumed, SearchSettings(**(FAST._asdict() | options)))
+    settings = SearchSettings(**(FAST._asdict() | options))
+    return BestResponse(own, Critic(policy), short_name(spec), assumed, settings)
 
 
 def make_assumptions(
@@ -209,12 +205,9 @@ def _checkpoint(spec: names.PolicySpec) -> Any:
     if os.path.isdir(spec.path):
         reason = f"the folder {spec.path} has neither {CHECKPOINT} nor {POLICY}"
     else:
-        reason = (
-            f"it is neither a bot ({', '.join(BOTS)}), a file, nor listed by "
-            "`python -m diplomacy_engine policies`"
-        )
-        players = (*BOTS, *NEGOTIATORS, *ready_policies())
-        reason += did_you_mean(spec.path.partition("+")[0], players)
+        near = did_you_mean(spec.path.partition("+")[0], (*BOTS, *NEGOTIATORS, *ready_policies()))
+        listed = f"listed by `python -m diplomacy_engine policies`{near}"
+        reason = f"it is neither a bot ({', '.join(BOTS)}), a file, nor {listed}"
     raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
 
 

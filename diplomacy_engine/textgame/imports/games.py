@@ -23,7 +23,7 @@ from ...rules.map import Map, load_map
 from ..game import Game
 from ..position import parse_position_line
 from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, moment, read_saved_games
-from . import order_blocks
+from . import order_blocks, reports
 from .foreign import refuse_foreign
 from .order_blocks import likely_kinds
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
@@ -157,10 +157,10 @@ def _of_record(game: dict, game_map: Map, game_id: str, note: Note) -> dict:
     return replayed(phases, game_map, str(recorded.id) or game_id, note).to_saved_game()
 
 
-def _of_report(report: order_blocks.Report, game_map: Map, game_id: str, note: Note) -> dict:
+def _of_report(report: reports.Report, game_map: Map, game_id: str, note: Note) -> dict:
     """Return the saved game of a report of units, or of orders; those without a phase are of the
     map's first. Units without an order hold. An illegal order is kept as void, with a note."""
-    state = order_blocks.read_position(game_map, report)
+    state = reports.read_position(game_map, report)
     if state is not None:
         game = Game.from_state(game_map, state)
         game.id = game_id
@@ -172,25 +172,23 @@ def _of_report(report: order_blocks.Report, game_map: Map, game_id: str, note: N
     if moment(phases[0].name) > moment(Game(game_map).phase) and phases[0].units is None:
         phases = _begun_later(phases, game_map, notes.append)
     game = replayed(phases, game_map, game_id, notes.append)
-    own, others = order_blocks.notes_of(remarks)
+    own, others = reports.notes_of(remarks)
     for text in (*own, *notes, *others):
         note(text)
     return game.to_saved_game()
 
 
-def _phases_of(
-    report: order_blocks.Report, game_map: Map
-) -> tuple[list[Phase], list[order_blocks.Remark]]:
+def _phases_of(report: reports.Report, game_map: Map) -> tuple[list[Phase], list[reports.Remark]]:
     """Return the phases of a report in order, and what is to be noted. A position or a list of
     centers counts if no order is known from before it."""
     first = Game(game_map).phase
     remarks = [
-        remark._replace(reason=order_blocks.COUNTED) if remark.kind == "center" else remark
+        remark._replace(reason=reports.COUNTED) if remark.kind == "center" else remark
         for remark in report.remarks
     ]
     orders_of: dict[str, dict[str, list[str]]] = {}
     lines: dict[str, dict[tuple[str, str], int]] = {}
-    stated: dict[str, list[order_blocks.Entry]] = {}  # positions and centers, by phase
+    stated: dict[str, list[reports.Entry]] = {}  # positions and centers, by phase
     idle, retreats = [], []
     for entry in report.entries:
         name = entry.phase or first
@@ -198,8 +196,8 @@ def _phases_of(
             name = _phase_of_order(game_map, name, entry.text)
         if entry.kind in ("position", "center"):
             if name in lines or (entry.kind == "center" and lines):
-                reason = order_blocks.COUNTED
-                remarks.append(order_blocks.Remark(entry.line, entry.text, reason))
+                reason = reports.COUNTED
+                remarks.append(reports.Remark(entry.line, entry.text, reason))
             else:
                 stated.setdefault(name, []).append(entry)
             continue
@@ -210,7 +208,7 @@ def _phases_of(
         elif entry.kind and entry.text not in texts:
             texts.append(entry.text)
             lines.setdefault(name, {})[entry.power, entry.text] = entry.line
-            remark = order_blocks.told_retreat(game_map, entry.text) if moving else ""
+            remark = order_blocks.retreat_in_remark(game_map, entry.text) if moving else ""
             unit = reading.ordered_unit(game_map, entry.text, likely_kinds(game_map))
             if remark and unit:
                 retreats.append((f"{name[:-1]}R", entry.power, unit.place, remark))
@@ -219,7 +217,7 @@ def _phases_of(
         _, place = reading.read_place(game_map, entry.text)
         if place.province not in _ordered(game_map, texts):
             texts.append(f"{entry.text} H")
-            remarks.append(order_blocks.Remark(entry.line, entry.text, order_blocks.HOLDS))
+            remarks.append(reports.Remark(entry.line, entry.text, reports.HOLDS))
     for name, power, place, remark in retreats:
         texts = orders_of.setdefault(name, {}).setdefault(power, [])
         if place.province not in _ordered(game_map, texts):
@@ -227,10 +225,10 @@ def _phases_of(
     phases = []
     for name in sorted({*orders_of, *stated}, key=moment):
         units, centers = (
-            order_blocks.by_power(stated.get(name, ()), kind) for kind in ("position", "center")
+            reports.by_power(stated.get(name, ()), kind) for kind in ("position", "center")
         )
         if units and not phases:
-            centers = order_blocks.all_centers(game_map, units, centers)
+            centers = reports.all_centers(game_map, units, centers)
         orders, places = orders_of.get(name, {}), lines.get(name, {})
         phases.append(Phase(name, orders, units or None, centers or None, lines=places))
     return phases, remarks
@@ -280,7 +278,7 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
             if unit is not None and unit.place.province not in taken:
                 taken.add(unit.place.province)
                 units.setdefault(power, []).append(notation.as_written(game_map, unit))
-    centers = order_blocks.all_centers(game_map, units, phases[at].centers or {})
+    centers = reports.all_centers(game_map, units, phases[at].centers or {})
     about = "its units are those that have orders, its centers the likely ones"
     note(f"it begins with {phases[at].name}: {about}")
     return [phases[at]._replace(units=units, centers=centers), *phases[at + 1 :]]

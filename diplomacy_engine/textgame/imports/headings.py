@@ -1,4 +1,10 @@
-"""Headings of reports: the lines that name a phase or a power, in the words of headings.toml."""
+"""Headings of reports: the lines that name a phase or a power, in the words of headings.toml.
+
+`Headings.split` cuts a line, such as `France, Spring 1901: A Par-Bur`, where `read` takes what is
+before the cut for a heading: each of its words must have a meaning, or stand in a part of the line
+that names nothing, as a person's name in brackets. `doubt` tells of any other line whether it may
+be a heading all the same.
+"""
 
 import itertools
 import re
@@ -15,16 +21,19 @@ from ...rules.map import Map
 from ...rules.names import POWERS, power_called
 from ..order_texts import order_texts
 
-_MOST_OF_A_HEADING, _MOST_WORDS, _FEW_WORDS, _MOST_OF_A_PERSON, _MOST_BEGINS = 120, 20, 4, 3, 8
+# Letters and words of a heading; words of a short line and of a person's name; places of a line at
+# which orders may begin.
+_MOST_LETTERS, _MOST_WORDS, _FEW_WORDS, _WORDS_OF_A_PERSON, _MOST_BEGINS = 120, 20, 4, 3, 8
 _MOST_YEARS = 99  # of a game; other numbers are no years
 _WORDS = shipped_toml(__package__, "headings.toml")
-# The phase with which a season begins, which stands for it.
+# A season is given by the phase with which it begins.
 _BEGINS = {"spring": Phase.SPRING_MOVEMENT, "summer": Phase.SPRING_RETREATS}
 _BEGINS |= {"fall": Phase.FALL_MOVEMENT, "winter": Phase.WINTER_ADJUSTMENTS}
 _SEASONS = {w: phase for name, phase in _BEGINS.items() for w in _WORDS["seasons"][name].split()}
 _Kind = IntEnum("_Kind", ["MOVEMENT", "RETREATS", "ADJUSTMENTS"])
 _KINDS = {word: kind for kind in _Kind for word in _WORDS["kinds"][kind.name.lower()].split()}
 _LABELS = {word: label for label, words in _WORDS["labels"].items() for word in words.split()}
+# Words that say nothing; that say nothing beside a power; that tell of another phase.
 _BESIDE = {*_WORDS["beside"].split(), *_LABELS} - {*_KINDS}
 _IDLE, _ABOUT = ({*_WORDS[name].split()} for name in ("idle", "about"))
 LIKE = shipped_patterns(
@@ -70,9 +79,10 @@ class Headings:
         """Return the heading with which a line begins, if it has one, and the rest of the line."""
         for head, rest in self._cuts(line):
             heading = self.read(head)
-            about = head if self._orderly(rest) else line
-            late = heading and heading.dated and LIKE["due"].search(about)
-            if not head or (heading and not late):
+            # `Spring 1901 orders are due on Friday` begins no phase.
+            where = head if self._begins_orders(rest) else line
+            says_when_due = heading and heading.dated and LIKE["due"].search(where)
+            if not head or (heading and not says_when_due):
                 return heading, rest
         return None, line
 
@@ -80,14 +90,15 @@ class Headings:
         """Yield where the heading of a line may end, the likeliest first."""
         matches = itertools.islice(LIKE["orders_begin"].finditer(line), _MOST_BEGINS)
         begins = [match.start() for match in matches]
-        cuts = [at for at in begins if self._orderly(line[at:])] + [len(line)]
-        cuts += [0] * self._orderly(line)
-        named = power_names(self.map).match(line)
-        cuts += [named.end()] if named and self._orderly(line[named.end() :]) else []
+        cuts = [at for at in begins if self._begins_orders(line[at:])]
+        cuts += [len(line)] + [0] * self._begins_orders(line)  # all of it, or nothing
+        power = power_names(self.map).match(line)
+        cuts += [power.end()] if power and self._begins_orders(line[power.end() :]) else []
         cuts += [at for at in begins if at and line[at - 1] == ":"]
         yield from ((line[:at], line[at:]) for at in cuts)
 
-    def _orderly(self, text: str) -> bool:
+    def _begins_orders(self, text: str) -> bool:
+        """Tell whether a text begins with an order, or says that there are none."""
         texts = [text.lstrip(DASHES) for text in order_texts(text)]
         return bool(texts and texts[0]) and (
             bool(LIKE["nothing"].match(texts[0])) or is_order(self.map, texts[0])
@@ -98,18 +109,19 @@ class Headings:
         `marked`: whether it looks like a heading of markdown."""
         head, colon, rest = re.sub(r"[(\[].*?[)\]]", " ", line).partition(":")
         words, digit = words_of(line), re.search(r"\d", line)
-        short, name = len(words) <= _FEW_WORDS, power_names(self.map)
-        seasons = any(len(word) > 3 and word in _SEASONS for word in words)
-        years = any(w.isdecimal() and 0 <= int(w) - self.first_year < _MOST_YEARS for w in words)
-        phase = LIKE["phase"].match(line) or (seasons and (short or digit)) or (years and short)
-        none = LIKE["no_phase"].search(line) and not digit
-        headed = colon and len(words_of(head)) <= _FEW_WORDS and (not rest or self._orderly(rest))
-        power = name.match(line) or (short and name.search(line)) or headed or marked
         if any(is_order(self.map, text) for text in order_texts(line)[:1]):
             return ""
-        if phase and not none and not self._is_now(words):
+        short, power = len(words) <= _FEW_WORDS, power_names(self.map)
+        season = any(len(word) > 3 and word in _SEASONS for word in words)
+        year = any(w.isdecimal() and 0 <= int(w) - self.first_year < _MOST_YEARS for w in words)
+        phase = LIKE["phase"].match(line) or (season and (short or digit)) or (year and short)
+        no_phase = LIKE["no_phase"].search(line) and not digit  # `No retreats in spring`
+        if phase and not no_phase and not self._is_now(words):
             return "phase"
-        return "power" if power else ""
+        orders_below = colon and (not rest or self._begins_orders(rest))  # `Kevin:`
+        headed = orders_below and len(words_of(head)) <= _FEW_WORDS
+        named = power.match(line) or (short and power.search(line))
+        return "power" if named or headed or marked else ""
 
     def _is_now(self, words: Sequence[str]) -> bool:
         """Tell whether words name no season but that of the phase at hand."""
@@ -120,14 +132,14 @@ class Headings:
     def read(self, head: str) -> Heading | None:
         """Return what a text names, None if it is no heading. Brackets, names of games and of
         persons may stand beside, but nothing that may name something else."""
-        if len(head) > _MOST_OF_A_HEADING:
+        if len(head) > _MOST_LETTERS:
             return None
         plain = LIKE["aside"].sub(" ", head)
         short = LIKE["game"].sub("", plain)
         return self._named(plain) or self._named(short) or self._among_others(short)
 
     def _among_others(self, head: str) -> Heading | None:
-        """Return what those parts of a text name that are of a heading."""
+        """Return what a text names beside parts that name nothing: `France (Kevin)`."""
         parts = LIKE["parts"].split(head)
         own = [self._is_of_heading(part) for part in parts]
         heading = self._named(" ".join(itertools.compress(parts, own)))
@@ -147,7 +159,7 @@ class Headings:
             return True
         if _ABOUT & {*words} or power_names(self.map).search(part) or _SEASON_LIKE.search(part):
             return False
-        person = len(names) <= _MOST_OF_A_PERSON and all(
+        person = len(names) <= _WORDS_OF_A_PERSON and all(
             word[0].isupper() or word[0] == "@" or any(map(str.isdecimal, word)) for word in names
         )
         behind = at > first and parts[at - 1].strip() not in (",", ":", ".")
@@ -155,12 +167,14 @@ class Headings:
         return dated or (person and (behind or before))
 
     def _is_of_heading(self, part: str) -> bool:
+        """Tell whether each word of a part says something: of a phase, a number, one power."""
         words = words_of(part)
         others = " ".join(w for w in words if w not in _PHASE_WORDS and not w.isdecimal())
         count = re.fullmatch(r"[(\[{]\d{1,3}[)\]}]", part)
         return bool(words) and not count and (not others or self._power(others) is not None)
 
     def _power(self, text: str) -> str | None:
+        """Return the power that a text names; None if it names another number of them, or more."""
         names = power_names(self.map).findall(text)
         powers = {power_called(self.map, name) for name in names or [text]}
         between = power_names(self.map).sub("", text).strip() if names else ""
@@ -192,6 +206,8 @@ class Headings:
         return None if needs_phase and not phase else Heading(phase, power, dated, label=label)
 
     def _by_meaning(self, words: Sequence[str]) -> _Words:
+        """Sort the words of a heading by what they say. Beside a season a single letter is a kind,
+        and `builds` names the phase, not what is below."""
         dates, rest = self._dates(words)
         kind_words = [w for w in rest if w in _KINDS and (dates or len(w) > 1)]
         labels = {_LABELS[w] for w in words if w in _LABELS}
@@ -213,6 +229,7 @@ class Headings:
         return dates, [w for i, w in enumerate(words) if i not in {*years, *years.values()}]
 
     def _century(self, year: str) -> int:
+        """Return a year, in the map's century if it has two digits; 0 if it is none."""
         century = self.first_year // 100 * 100 if len(year) < 3 else 0
         return int(year) + century if len(year) < 5 and int(year) else 0
 
@@ -236,6 +253,7 @@ def _season(phase: int) -> int:
 
 
 def words_of(text: str) -> list[str]:
+    """Return the words and numbers of a text in small letters, without accents and a final 's."""
     plain = unicodedata.normalize("NFKD", text.lower())
     plain = re.sub("['\u2019]s\\b|[\u0300-\u036f]", "", plain)
     names = re.findall(r"unit.placement|[^\W\d_]+|\d+", plain)
@@ -270,5 +288,6 @@ def more_powers(game_map: Map) -> re.Pattern:
 
 
 def is_order(game_map: Map, text: str) -> bool:
+    """Tell whether a text is an order, or a unit alone, which may hold or be built."""
     is_unit = reading.listed_unit(game_map, text) is not None
     return is_unit or reading.order_kind(game_map, text) != NONE

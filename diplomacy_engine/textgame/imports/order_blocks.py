@@ -2,63 +2,28 @@
 
 A line that names a phase begins it (`Movement results for Spring of 1901. (game.001)`, `S01`,
 `Turn 2: Autumn 1902 Retreats`). A power's name, alone or before a colon, begins its orders, or its
-units and `centers: Par, Mar`. Each line is a heading, orders, or a remark, which is passed over
-with a note. A remark that may be a heading is a doubt: no orders are read below it.
+units and `centers: Par, Mar`. What is neither a heading nor orders is passed over with a remark.
+Where such a line may be a heading, it is in doubt whose the orders below it are: an error.
 """
 
 import html
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
 
-from ..._suggest import printable, quoted
-from ...constants import NONE, Terrain, phase_kind, phase_name
+from ...constants import NONE, Terrain, phase_kind
 from ...errors import UserError
 from ...rules import notation, reading
 from ...rules.map import Map
 from ..order_texts import order_texts, without_symbols
 from .headings import DASHES, LABEL_OF, LIKE, Heading, Headings, more_powers, words_of
+from .reports import NO_ORDERS, Entry, EntryKind, Remark, Report, shown_line
 
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE = 2000
-_MOST_SHOWN, _MOST_SPANS = 5, 20  # texts and ranges of lines in a note
 FORMS = (
     "a line names a phase (Spring 1901, S1901M, Movement results for Spring of 1901), and below it "
     "stand each power's name and orders (France: A Par-Bur, F Bre-MAO)"
 )
-# Why a text is passed over, or how it is read; one note has all lines of a reason.
-NO_ORDERS, COUNTED = "left out, since no order is in it", "left out, since our rules count it"
-HOLDS = "no order for this unit, so it holds"
-GROUPED = (NO_ORDERS, COUNTED, HOLDS)
-# Of an entry; position: a unit below such a label; "": a power without orders.
-EntryKind = Literal["order", "unit", "position", "center", ""]
-
-
-class Entry(NamedTuple):
-    """An order, a unit or a center of a power, and where it stands."""
-
-    phase: str  # empty where none is named before it
-    power: str
-    text: str
-    line: int
-    kind: EntryKind = ""
-
-
-class Remark(NamedTuple):
-    """What a line has that is not read as it is written, and why."""
-
-    line: int
-    text: str
-    reason: str
-    kind: EntryKind = ""  # what it should be
-
-    def __str__(self) -> str:
-        return f"{_shown(self.line, self.text)}, is left out: {self.reason}"
-
-
-class Report(NamedTuple):
-    entries: list[Entry]
-    remarks: list[Remark]
 
 
 def read_report(game_map: Map, text: str) -> Report:
@@ -85,7 +50,8 @@ def _plain(game_map: Map, line: str) -> str:
     line = LIKE["dots"].sub("; ", LIKE["marks"].sub("", line.strip(), count=1)).replace("`", "")
     line = LIKE["marks"].sub("", line.strip("; \t"), count=1)
     plain = line.rstrip("=#*_~;- \t")
-    return plain + "-" * (line[len(plain) :].count("-") == 1)  # A PAR - is no unit
+    # A single dash stays, since `A PAR -` is an order with a mistake, and no unit.
+    return plain + "-" * (line[len(plain) :].count("-") == 1)
 
 
 class _Reader:
@@ -95,38 +61,42 @@ class _Reader:
         self.map = game_map
         self.entries: list[Entry] = []
         self.remarks: list[Remark] = []
-        self.phase = self.section = self.power = ""  # of a power's line, and of those above it
-        self.label = self.section_label = ""
-        self.year = 0
-        self.doubts: list[tuple[str, str]] = []  # phase or power that may be named, and the line
+        self.phase = self.power = self.label = ""  # of the line at hand
+        self.section = self.section_label = ""  # phase and label of the powers that come
+        self.year = 0  # where a line has named nothing else
+        self.doubts: list[tuple[str, str]] = []  # what may be named (phase, power), and the line
 
     def read(self, number: int, line: str, marked: bool) -> None:
         headings = Headings(self.map, self.phase, self.year)
         heading, rest = headings.split(line)
-        if heading is None:
-            if doubt := headings.doubt(line, marked):
-                self.doubts.append((doubt, _shown(number, line)))
-            heading = Heading(label=self.label)
-        else:
-            self._begin(heading, _shown(number, line), alone=not rest)
+        if heading is not None:
+            self._begin(heading, shown_line(number, line), alone=not rest)
+        elif doubt := headings.doubt(line, marked):
+            self.doubts.append((doubt, shown_line(number, line)))
+        heading = heading or Heading(label=self.label)
         self.label = heading.label or self.section_label
         phase = heading.phase or self.phase  # Retreats: A Mun - Sil
         entries, remarks = _read_line(self.map, phase, self.power, rest, number, self.label)
-        orders = [entry for entry in entries if entry.kind != "center"]
-        if orders and self.doubts:
-            shown = "; ".join(f"{shown}, looks like a heading" for _, shown in self.doubts)
-            raise UserError(
-                f"{shown} and is not understood, so it is not clear whose orders are those of "
-                f"line {number}, or when"
-            )
-        if orders and not self.power:
-            raise UserError(f"{_shown(number, line)}, is under no power's name")
+        if any(entry.kind != "center" for entry in entries):
+            self._check_owner(number, line)
         if heading.power and not entries:
             entries = [Entry(phase, self.power, "", number)]
         self.entries += entries
         self.remarks += remarks
 
+    def _check_owner(self, number: int, line: str) -> None:
+        """Raise UserError if it is in doubt whose the orders of a line are, or when."""
+        if self.doubts:
+            shown = "; ".join(f"{shown}, looks like a heading" for _, shown in self.doubts)
+            raise UserError(
+                f"{shown} and is not understood, so it is not clear whose orders are those of "
+                f"line {number}, or when"
+            )
+        if not self.power:
+            raise UserError(f"{shown_line(number, line)}, is under no power's name")
+
     def _begin(self, heading: Heading, shown: str, alone: bool) -> None:
+        """Take up a heading, the line `shown`; `alone`: no orders follow in the line."""
         if heading.dated:
             self.phase = self.section = heading.phase
             self.year, self.power, self.section_label = heading.year, heading.power, heading.label
@@ -142,32 +112,32 @@ class _Reader:
 def _read_line(
     game_map: Map, phase: str, power: str, line: str, number: int, label: str
 ) -> tuple[list[Entry], list[Remark]]:
-    """Return what a line, behind its heading, has below a label, and what of it is not read."""
+    """Return what a line, without its heading, says below a label, and what of it is not read."""
     entries, wrong = [], []
     if label == "centers" and LIKE["nobody"].match(line):
         return [], [Remark(number, line, NO_ORDERS)]
-    for text, now in _labelled(game_map, phase, line, label):
-        kind, written, reason = _classify(game_map, text, now)
+    for text, own_label in _labelled(game_map, phase, line, label):
+        kind, written, reason = _classify(game_map, text, own_label)
         if reason:
             wrong.append(Remark(number, text, reason, kind))
         else:
             entries.append(Entry(phase, power, written, number, kind))
     if any(remark.kind == "center" for remark in wrong):  # the others may be nobody's
         entries = [entry for entry in entries if entry.kind != "center"]
-    elif wrong and not entries:
+    elif wrong and not entries:  # one remark for the line; of a line of talk it is no mistake
         serious = power and any(_is_like_order(game_map, remark.text) for remark in wrong)
         wrong = [Remark(number, line, wrong[0].reason if serious else NO_ORDERS)]
     return entries, wrong
 
 
 def _labelled(game_map: Map, phase: str, line: str, label: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a line with their labels. Units of a winter's list have the verb or sign
-    before them: `builds A Par, F Bre`, `+A Ber`."""
+    """Yield the texts of a line with their labels. In winter an order's verb goes for the units
+    behind it: `builds A Par, F Bre` yields `builds A Par` and `build F Bre`."""
     winter = bool(phase) and phase_kind(phase) == "adjustments"
     for text, begins_centers in _with_results(game_map, line, winter):
         kind, listed = reading.order_kind(game_map, text), reading.listed_unit(game_map, text)
         label = "centers" if begins_centers else LABEL_OF.get(kind, label)
-        if label == "centers" and (kind != NONE or listed):
+        if label == "centers" and (kind != NONE or listed):  # units end a list of centers
             label = ""
         if text:
             takes_verb = winter and listed and label in LABEL_OF.values()
@@ -175,8 +145,8 @@ def _labelled(game_map: Map, phase: str, line: str, label: str) -> Iterator[tupl
 
 
 def _with_results(game_map: Map, line: str, winter: bool) -> list[tuple[str, bool]]:
-    """Return the texts of a line, and whether `Centers` stands before each; behind it there may be
-    none. Results that commas cut off come back to their order: `A Par-Bur, bounced`."""
+    """Return the texts of a line, and whether `Centers` stands before each, which may stand alone.
+    Results that commas cut off come back to their order: `A Par-Bur, bounced`."""
     texts: list[tuple[str, bool]] = []
     parts = (_parts(game_map, text) for text in order_texts(line))
     for part in itertools.chain.from_iterable(parts):
@@ -184,7 +154,7 @@ def _with_results(game_map: Map, line: str, winter: bool) -> list[tuple[str, boo
         text = (centers[1] if centers else part).lstrip("" if winter else DASHES)
         text = LIKE["idle_units"].sub("", text)
         no_order = reading.order_kind(game_map, text) == NONE
-        result = no_order and (reading.is_result(text) or told_retreat(game_map, f"({text})"))
+        result = no_order and (reading.is_result(text) or retreat_in_remark(game_map, f"({text})"))
         if result and text and not winter and texts and texts[-1][0]:
             texts[-1] = (f"{texts[-1][0]} ({text})", texts[-1][1])
         elif text and not LIKE["nothing"].match(text) and not reading.is_result(text):
@@ -195,7 +165,7 @@ def _with_results(game_map: Map, line: str, winter: bool) -> list[tuple[str, boo
 
 
 def _parts(game_map: Map, text: str) -> list[str]:
-    """Return the orders of a text in which one may follow the other without a sign."""
+    """Return the orders of a text that may have no sign between them: `A Par-Bur F Bre-MAO`."""
     for match in LIKE["orders_begin"].finditer(text):
         head, rest = text[: match.start()], text[match.start() :]
         is_order = reading.order_kind(game_map, head) != NONE
@@ -207,7 +177,8 @@ def _parts(game_map: Map, text: str) -> list[str]:
 
 
 def _classify(game_map: Map, text: str, label: str) -> tuple[EntryKind, str, str]:
-    """Return the kind of an entry, how it is written, and why the text is none, or nothing."""
+    """Return what a text below a label is or should be, how it is written there, and if it cannot
+    be read, why."""
     unit = reading.listed_unit(game_map, text)
     if label != "centers" and unit is not None:
         return ("position" if label == "position" else "unit"), unit, ""
@@ -233,7 +204,7 @@ def likely_kinds(game_map: Map) -> list[int]:
     return (game_map.board.terrain == Terrain.SEA).astype(int).tolist()
 
 
-def told_retreat(game_map: Map, remark: str) -> str:
+def retreat_in_remark(game_map: Map, remark: str) -> str:
     """Return what a remark behind a movement order says of the unit's retreat: `R SIL`, `D`, or
     nothing."""
     for goal in LIKE["retreats"].findall(remark):
@@ -242,78 +213,3 @@ def told_retreat(game_map: Map, remark: str) -> str:
         except UserError:
             continue
     return "D" if LIKE["disbands"].search(remark) else ""
-
-
-def read_position(game_map: Map, report: Report) -> dict | None:
-    """Return the state that a report of units says; None if it has orders."""
-    units, centers = (
-        by_power(report.entries, *kinds) for kinds in (("unit", "position"), ("center",))
-    )
-    if not units or any(entry.kind == "order" for entry in report.entries):
-        return None
-    for line, text, reason, _ in report.remarks:
-        if reason not in GROUPED:
-            raise UserError(f"{_shown(line, text)}, is no unit or center: {reason}")
-    phases = {entry.phase for entry in report.entries}
-    if len(phases) > 1:
-        raise UserError(f"a position has one phase, not {' and '.join(sorted(phases))}")
-    name = phases.pop() or phase_name(int(game_map.board.first_year), 0)
-    if phase_kind(name) == "retreats":
-        raise UserError(f"{name}: it needs the orders before, which decide the retreats")
-    return {"name": name, "units": units, "centers": all_centers(game_map, units, centers)}
-
-
-def by_power(entries: Iterable[Entry], *kinds: EntryKind) -> dict[str, list[str]]:
-    """Return power -> the texts of its entries of some kinds."""
-    texts: dict[str, list[str]] = {}
-    for entry in entries:
-        if entry.kind in kinds:
-            texts.setdefault(entry.power, []).append(entry.text)
-    return texts
-
-
-def all_centers(
-    game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
-) -> dict[str, list[str]]:
-    """Return power -> its centers: `named`, else those on which it stands, and its home if nobody
-    else does."""
-    board = game_map.board
-    stands = {notation.province_of(text): power for power, texts in units.items() for text in texts}
-    owned = {power: list(codes) for power, codes in named.items()}
-    taken = {code for codes in named.values() for code in codes}
-    for v, code in enumerate(game_map.provinces):
-        home = board.home_power[v]
-        owner = stands.get(code, game_map.powers[home] if home != NONE else None)
-        if board.province_center[v] != NONE and code not in taken and owner not in (None, *named):
-            owned.setdefault(owner, []).append(code)
-    return owned
-
-
-def notes_of(remarks: Iterable[Remark]) -> tuple[list[str], list[str]]:
-    """Return a note for each remark that may be an order, and one for each reason of the others,
-    which has all their lines."""
-    own: list[str] = []
-    groups: dict[str, list[Remark]] = {reason: [] for reason in GROUPED}
-    for remark in remarks:
-        if remark.reason in groups:
-            groups[remark.reason].append(remark)
-        else:
-            own.append(str(remark))
-    return own, [_group_note(group) for group in groups.values() if group]
-
-
-def _group_note(group: Sequence[Remark]) -> str:
-    lines = sorted({remark.line for remark in group})
-    cuts = [i for i, line in enumerate(lines) if not i or line > lines[i - 1] + 1]
-    spans = [lines[first:end] for first, end in zip(cuts, [*cuts[1:], None])]
-    numbers = [f"{span[0]}-{span[-1]}" if span[1:] else str(span[0]) for span in spans]
-    if numbers[_MOST_SPANS:]:
-        numbers[_MOST_SPANS:] = [f"and more up to {lines[-1]}"]
-    shown = [quoted(printable(remark.text), 60) for remark in group[:_MOST_SHOWN]]
-    shown += ["..."] * (len(group) > _MOST_SHOWN)
-    plural = "s" * (len(lines) > 1)
-    return f"line{plural} {', '.join(numbers)}, {', '.join(shown)}: {group[0].reason}"
-
-
-def _shown(line: int, text: str) -> str:
-    return f"line {line}, {quoted(printable(text), 60)}"
