@@ -9,6 +9,8 @@ from typing import Any
 from llvmlite.binding import ModuleRef, parse_assembly
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.cpu import CPUContext
+from numba.core.typing.context import BaseContext
 
 
 class _Library(JITCodeLibrary):
@@ -54,7 +56,7 @@ class KernelCompiler(Compiler):
 
     library = _Library
 
-    def __init__(self, typing: Any, target: Any, _library: Any, *others: Any):
+    def __init__(self, typing: BaseContext, target: CPUContext, _library: object, *others: object):
         super().__init__(typing, target, self.library(target.codegen(), "kernel"), *others)
 
 

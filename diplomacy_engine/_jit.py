@@ -5,6 +5,7 @@ are compiled when they are first called, and kept for later processes (`_kernel_
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numba
@@ -49,23 +50,20 @@ class _Kernel(CPUDispatcher):
         return self.inner.get_overload(sig)
 
 
-def _decorator(**options: Any) -> Callable[[Callable], Callable]:
-    def decorated(function: Callable) -> Callable:
-        return function if numba.config.DISABLE_JIT else _Kernel(function, **options)
-
-    return decorated
+def jit_allocating(function: Callable, **options: Any) -> Callable:
+    """Decorate a kernel that may make arrays."""
+    return function if numba.config.DISABLE_JIT else _Kernel(function, **options)
 
 
-jit_allocating = _decorator()
 # Without numba's reference counting, which touches some hundred arrays at every call of a kernel
 # that is not inlined (measured: DumbBot 12.2 -> 4.7 us a decision). Such a kernel makes no array.
-jit = _decorator(_nrt=False)
+jit = partial(jit_allocating, _nrt=False)
 # For sums of floats, which the compiler may then reorder to use vector instructions.
-jit_float = _decorator(_nrt=False, fastmath={"reassoc", "contract", "nsz"})
+jit_float = partial(jit_allocating, _nrt=False, fastmath={"reassoc", "contract", "nsz"})
 # A kernel that is compiled into its callers: it runs often, and is called from one place only. A
 # call copies the pointer, shape and strides of every array among its arguments; without these calls
 # random games take a quarter less time.
-jit_merged = _decorator(_nrt=False, forceinline=True)
+jit_merged = partial(jit_allocating, _nrt=False, forceinline=True)
 
 
 def compiled(kernel: CPUDispatcher, *arguments: object) -> Callable:

@@ -80,9 +80,12 @@ class KernelCache(NullCache):
 
     def __init__(self, kernel: CPUDispatcher, allocates: bool):
         self.kernel, self.allocates = kernel, allocates
-        self.lock = contextlib.ExitStack()  # `_Kernel.compile` closes it
+        # `load_overload` leaves a file's lock in it, and `_Kernel.compile` lets go of this.
+        self.lock = contextlib.ExitStack()
 
     def file(self, signature: object, codegen: Codegen) -> Path:
+        """Return the file of the machine code for a signature. Another Python, numba, processor or
+        source has another one."""
         function = self.kernel.py_func
         arguments, _ = sigutils.normalize_signature(signature)
         kind = sys.version, numba.__version__, codegen.magic_tuple(), arguments

@@ -1,5 +1,6 @@
-"""Orders as texts, in the notation of the `diplomacy` package: what they say, and how units, places
-and coasts are written, as in `A PAR - BUR` and `F STP/SC B`. reading.py reads them."""
+"""The notation of the `diplomacy` package, as in `A PAR - BUR` and `F STP/SC B`: records of what a
+text says, texts of such records, parts of texts, and the legal orders that a record may mean.
+reading.py makes the records, also of texts that people write otherwise."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -46,8 +47,9 @@ def place_text(game_map: Map, place: Place) -> str:
     return f"{code}/{names.get(place.coast) or COASTS[place.coast]}" if place.coast else code
 
 
-def as_written(game_map: Map, unit: UnitText) -> str:
-    """Return a unit as read, such as `F STP/SC`; `Map.unit_text` is for one on the board."""
+def unit_text(game_map: Map, unit: UnitText) -> str:
+    """Return a unit as it is written, such as `F STP/SC`; `Map.unit_text` is for one on the board,
+    whose coast is known."""
     return f"{UNIT_LETTERS[unit.kind]} {place_text(game_map, unit.place)}"
 
 
@@ -85,11 +87,11 @@ def neighbors_of(game_map: Map, unit: str) -> list[str]:
 def matching_orders(
     game_map: Map, vocabulary: OrderVocabulary, order: OrderText, legal: Iterable[int]
 ) -> list[int]:
-    """Return the legal order numbers that a text means; several if a split coast is not named: a
-    support goes to any of them, a move or build is not clear enough.
+    """Return the legal order numbers that a text means.
 
-    VIA is implied where only a convoy leads; needless coasts, and wrong ones of units on the board,
-    do not matter (DATC 4.B.2, 4.B.4, 4.B.5, 4.B.6).
+    They are several if a split coast is not named: a support goes to any of them, a move or build
+    is not clear enough. VIA is implied where only a convoy leads; needless coasts, and wrong ones
+    of units on the board, do not matter (DATC 4.B.2, 4.B.4, 4.B.5, 4.B.6).
     """
     table, board = vocabulary.table, game_map.board
 
@@ -106,7 +108,7 @@ def matching_orders(
         return same and (coast == 0 or place.coast in (0, coast))
 
     kinds = (order.kind, OrderKind.MOVE_VIA) if order.kind == OrderKind.MOVE else (order.kind,)
-    spot = order.unit.place if order.kind == OrderKind.BUILD else None
+    build_place = order.unit.place if order.kind == OrderKind.BUILD else None  # its coast counts
     numbers = [
         number
         for number in legal
@@ -114,9 +116,9 @@ def matching_orders(
         and same_unit(order.unit, table.unit_kind[number], table.location[number])
         and same_unit(order.other, table.other_kind[number], table.other_location[number])
         and same_place(order.target, table.target[number])
-        and same_place(spot, table.location[number])
+        and same_place(build_place, table.location[number])
     ]
     if order.kind == OrderKind.MOVE:
-        same = [n for n in numbers if (table.kind[n] == OrderKind.MOVE_VIA) == order.via]
-        numbers = same if same or order.via else numbers
+        alike = [n for n in numbers if (table.kind[n] == OrderKind.MOVE_VIA) == order.via]
+        numbers = alike if alike or order.via else numbers
     return numbers

@@ -20,7 +20,7 @@ from ..errors import UserError
 from ..records import filled_pattern
 from .map import Map, coast_numbers
 from .names import PLACES, POWERS, WORDS
-from .notation import OrderText, Place, UnitText, as_written, province_of
+from .notation import OrderText, Place, UnitText, province_of, unit_text
 
 MAX_TEXT = 200  # characters; no order of any map comes near
 # Hyphens, dashes, minus and arrows of the Unicode tables count as the dash of a move.
@@ -157,7 +157,7 @@ def listed_unit(game_map: Map, text: str) -> str | None:
         reader.end()
     except UserError:  # its hints would take too long for each line of a long text
         return None
-    return None if unit.kind == NONE else as_written(game_map, unit)
+    return None if unit.kind == NONE else unit_text(game_map, unit)
 
 
 @_remembered
@@ -236,7 +236,7 @@ def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrde
         order, unit = None, ordered_unit(game_map, text)
     if unit is None:
         return GivenOrder(power, text, order, "", counts=order is not None)
-    written = as_written(game_map, unit)
+    written = unit_text(game_map, unit)
     if order is not None and order.kind == OrderKind.BUILD:
         return GivenOrder(power, text, order, written)
     key = UNIT_LETTERS[unit.kind], game_map.provinces[unit.place.province]

@@ -636,7 +636,7 @@ class Game:
         by_sea = order.via and order.unit.kind == UnitKind.ARMY
         if not by_sea or self._legal_meaning(power, text, [])[0]:
             return []
-        unit, goal = notation.as_written(self.map, order.unit), order.target
+        unit, goal = notation.unit_text(self.map, order.unit), order.target
         move = f"{unit} - {notation.place_text(self.map, goal)}"
         return self._understand(power, move, orders_before)[0]
 
@@ -812,7 +812,7 @@ class Game:
         for _, unit, text in self._void_orders():
             v, builds = unit.place.province, reading.order_kind(self.map, text) == constants.BUILD
             stands = v in own and not builds
-            results[units[v] if stands else notation.as_written(self.map, unit)] = constants.VOID
+            results[units[v] if stands else notation.unit_text(self.map, unit)] = constants.VOID
         for text in foreign:
             results.pop(text, None)
         for number in chosen.values():

@@ -386,7 +386,7 @@ def load_state(
         arrays = row.dislodged_power, row.dislodged_kind, row.dislodged_location
         v = _place_unit(games, power, unit, *arrays)
         if row.unit_power[0, v] == power:
-            raise UserError(f"{notation.as_written(games.map, unit)} is dislodged by its own power")
+            raise UserError(f"{notation.unit_text(games.map, unit)} is dislodged by its own power")
         row.retreat_options[0, v] = _retreat_bits(games, unit, places)
     _load_centers(games, fields.centers)
     _load_last_orders(games, fields.last_orders, fields.last_results or {})
@@ -436,7 +436,7 @@ def _place_unit(
     """Put a unit into arrays (1, V) of the units by province, and return its province."""
     province, code = unit.place.province, notation.place_text(games.map, unit.place)
     location = games.map.location_index.get(code)
-    text = notation.as_written(games.map, unit)
+    text = notation.unit_text(games.map, unit)
     if location is None or not games.board.can_stand[unit.kind, location]:
         raise UserError(f"{notation.unit_phrase(unit.kind)} cannot stand at {code}: {text}")
     if powers[0, province] != NONE:
@@ -452,7 +452,7 @@ def _retreat_bits(games: VectorGame, unit: notation.UnitText, places: list[str])
     board, bits = games.board, 0
     here = games.map.location_index[notation.place_text(games.map, unit.place)]
     near = board.neighbor[unit.kind, here, : board.neighbor_count[unit.kind, here]].tolist()
-    shown = notation.as_written(games.map, unit)
+    shown = notation.unit_text(games.map, unit)
     for text in places:
         kind, place = reading.read_place(games.map, text)
         on_coast = 0 if unit.kind != UnitKind.FLEET else place.coast

@@ -50,7 +50,7 @@ def test_every_order_of_the_vocabulary_reads_as_itself(name):
             place = order.unit.place
             assert place.coast == game_map.board.location_coast[words.table.location[number]]
             assert reading.ordered_unit(game_map, text) == order.unit
-            assert text.startswith(notation.as_written(game_map, order.unit) + " ")
+            assert text.startswith(notation.unit_text(game_map, order.unit) + " ")
 
 
 def test_codes_and_coasts_that_are_words_of_orders_are_places():

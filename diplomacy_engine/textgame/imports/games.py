@@ -277,7 +277,7 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
         for unit in (reading.ordered_unit(game_map, text, kinds) for text in texts):
             if unit is not None and unit.place.province not in taken:
                 taken.add(unit.place.province)
-                units.setdefault(power, []).append(notation.as_written(game_map, unit))
+                units.setdefault(power, []).append(notation.unit_text(game_map, unit))
     centers = reports.all_centers(game_map, units, phases[at].centers or {})
     about = "its units are those that have orders, its centers the likely ones"
     note(f"it begins with {phases[at].name}: {about}")
