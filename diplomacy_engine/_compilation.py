@@ -32,11 +32,8 @@ class _Compilation(event.Listener):
 
     def announce(self, how_long: str) -> None:
         self.announced = True
-        print(
-            f"compiling the game kernels for this machine, once: {how_long}",
-            file=sys.stderr,
-            flush=True,
-        )
+        note = f"compiling the game kernels for this machine, once: {how_long}"
+        print(note, file=sys.stderr, flush=True)
 
     def on_start(self, _event: event.Event) -> None:
         if self.depth == 0:

@@ -50,7 +50,7 @@ class _Kernel(CPUDispatcher):
         return self.inner.get_overload(sig)
 
 
-def jit_allocating(function: Callable, **options: Any) -> Callable:
+def jit_allocating(function: Callable, **options: object) -> Callable:
     """Decorate a kernel that may make arrays."""
     return function if numba.config.DISABLE_JIT else _Kernel(function, **options)
 

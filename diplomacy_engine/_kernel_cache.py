@@ -121,12 +121,9 @@ class KernelCache(NullCache):
         except OSError as error:
             if not KernelCache.warned:
                 KernelCache.warned = True
-                print(
-                    f"compiled kernels cannot be saved in {CACHE_FOLDER} "
-                    f"({error.strerror or error}), so every start compiles them again",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                where = f"cannot be saved in {CACHE_FOLDER} ({error.strerror or error})"
+                note = f"compiled kernels {where}, so every start compiles them again"
+                print(note, file=sys.stderr, flush=True)
 
 
 def _load(file: Path, target_context: Any) -> CompileResult | None:

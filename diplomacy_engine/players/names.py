@@ -188,7 +188,11 @@ def parse_player(name: str | Path | PlayerSpec) -> PlayerSpec:
         return SearchSpec(text, tuple(options.items()), assumed, parse_player(match[2]))
     before, _, rest = text.partition(":")
     if before == GREEDY and rest:
-        return _greedy(text, parse_player(rest))
+        policy = parse_player(rest)
+        if not isinstance(policy, PolicySpec | MemberSpec):
+            what = quoted(rest.partition("@")[0], 60)  # behind that there may be a key
+            raise UserError(f"{GREEDY}: must stand right before a policy, and {what} is not one")
+        return replace(policy, text=text, greedy=True)
     if Path(text).suffix == MEMBER:
         return MemberSpec(text, text)
     script, own = _SCRIPT.fullmatch(text), _OWN.fullmatch(text)
@@ -227,14 +231,6 @@ def _read_options(text: str, written: str | None, types: Mapping[str, Any]) -> O
             raise UserError(f"{where}: is set twice")
         options[option] = convert(types[option], value, where, strict=False)
     return tuple(sorted(options.items()))
-
-
-def _greedy(text: str, spec: PlayerSpec) -> PolicySpec | MemberSpec:
-    """Return the spec of `greedy:POLICY`; UserError if `spec`, of what follows, is no policy."""
-    if not isinstance(spec, PolicySpec | MemberSpec):
-        what = quoted(spec.text.partition("@")[0], 60)  # behind that there may be a key
-        raise UserError(f"{GREEDY}: must stand right before a policy, and {what} is not one")
-    return replace(spec, text=text, greedy=True)
 
 
 def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
