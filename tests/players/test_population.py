@@ -174,5 +174,5 @@ def test_drawn_members():
     found = [drawn_member(None, n, game_map, 5)[1].name for n in (1, 2, 3)]
     assert len(set(found)) == 3
     assert drawn_member(str(SMALL), 2, game_map, 5)[1].name == found[1]
-    assert "only `play` draws" in refused(load_player, "population")
+    assert "`play`" in refused(load_player, "population")
     assert policy_map(f"population:{SMALL}").name == "small" and policy_map("population") is None
