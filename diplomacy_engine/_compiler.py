@@ -14,12 +14,16 @@ from numba.core.typing.context import BaseContext
 
 
 class _Library(JITCodeLibrary):
-    """Of a kernel that Python calls. numba's own would optimize twice, for reference counting."""
+    """The code of a kernel that Python calls."""
 
+    # What numba sets for a cache of its own (`enable_object_caching`): the machine code is kept at
+    # hand, and KernelCache saves it.
     _object_caching_enabled = True
     _compiled_object, _compiled = None, False
 
     def _optimize_final_module(self) -> None:
+        """Optimize once. numba does it before and after it removes reference counts, which most
+        kernels do not have."""
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
 
@@ -32,21 +36,24 @@ class _Library(JITCodeLibrary):
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """Of a kernel that another one calls: it is optimized, and made machine code, as a part of that
-    one alone."""
+    """The code of a kernel that another one calls. It is optimized, and made machine code, only as
+    a part of that one; so what numba does with machine code is left out here."""
 
+    # numba ends a compilation with `library.codegen.set_env(...)`, which writes into machine code.
     codegen = property(lambda self: self)
 
     def set_env(self, *_: Any) -> None:
-        """Nothing runs here."""
+        """There is no machine code to write into."""
 
     def get_pointer_to_function(self, _name: str) -> int:
+        """Return 0, numba's answer where a library has no such symbol."""
         return 0
 
     def _optimize_final_module(self) -> None:
-        """Left to the callers."""
+        """Leave it to the callers."""
 
     def _finalize_final_module(self) -> None:
+        """Do what numba does but for making machine code and verifying it."""
         self._finalize_dynamic_globals()
         self._finalized = True
 

@@ -121,9 +121,12 @@ def _open(flags: Play) -> PlaySession:
 
 
 def _refuse_without_effect(flags: Play, record: PlayRecord) -> None:
-    """Refuse flags about players' code and draws if no player of the game, also of a resumed one,
-    is concerned. Their conditions in _flags.py look at flags: at some that name all its players."""
-    watch = record.seats is not None  # or the page asks who plays
+    """Refuse --assume, --greedy and --script if they concern no player of the game.
+
+    The conditions in _flags.py read the players from the flags `against` and `hint`. So they get a
+    copy of the flags in which these name the players of the record, also those of a resumed game.
+    """
+    watch = record.seats is not None  # else the page asks who plays
     against = tuple(record.opponents)
     named = dataclasses.replace(flags, resume=None, watch=watch, against=against, hint=record.hint)
     refuse_without_effect(named, {"assume", "greedy", "script"} & changed(flags), dashed)

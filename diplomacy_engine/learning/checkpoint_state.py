@@ -4,10 +4,14 @@ It has two parts: `run`, the attributes that all processes share, and `ranks`, f
 those that OF_RANK names, with its random generators. REBUILT names what neither has: an attribute
 that __init__ makes anew (`args`), or only a part of one that is kept (`pool.bots`).
 
-Who reads the other keys of a checkpoint: players those of the policy, see checkpoints.py; this file
-run_format, device and next_hook; startup.py wandb_id, files and seconds, to continue the logs;
-the learner population_based.py evaluations and evaluated_at; and populations.py copies, weights of
-the pool by the step at which they were frozen.
+The other keys of a checkpoint, and who reads them:
+
+    those of the policy (checkpoints.py)  players
+    run_format, device, next_hook         this file
+    wandb_id, files, seconds              startup.py, to continue the logs
+    evaluations, evaluated_at             diplomacy_learners/population_based.py
+    copies (weights of the pool by the    populations.py
+      step at which they were frozen)
 """
 
 import gc
@@ -35,7 +39,7 @@ from .ranks import Ranks
 from .run_folder import RunFolder
 from .run_log import RunLog
 
-RUN_FORMAT = 8  # of that state
+RUN_FORMAT = 8  # of that state; another when an attribute, or a key of `_made_anew`, is renamed
 
 
 def check_run(run: Run, ranks: Ranks) -> None:

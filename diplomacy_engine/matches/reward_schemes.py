@@ -23,8 +23,13 @@ from ..scoring.mixes import make_reward_mix
 from ..scoring.rewards import Reward, reward_input
 from .match import Match, MatchOptions, match_settings, names_apart
 
-# Where one's policy changes, so does not: one's own reward; any other reward; the sum of all. Or
-# nobody's reward falls while one's own rises, nor the reverse. The last holds in any case.
+# What holds under each scheme in every pair of games in which one player has another policy; a
+# reward has the first scheme that no pair contradicts:
+#   non-learnable   that player's own reward is the same
+#   isolated        the reward of every other player is the same
+#   competitive     the sum of all rewards is the same
+#   collaborative   nobody's reward falls while that player's rises, nor the reverse
+#   social dilemma  anything
 SCHEMES = ("non-learnable", "isolated", "competitive", "collaborative", "social dilemma")
 TOLERANCE = 1e-5  # of the largest reward; rewards are float32, their sums over a game float64
 BATCH = 512  # pairs at once
@@ -41,13 +46,16 @@ class GamePairs(NamedTuple):
 
 
 class Verdict(NamedTuple):
+    """The scheme of a reward, and what the pairs of games show of it."""
+
     scheme: str
     low: float  # least sum of all rewards in a game
     high: float  # greatest
     sum_change: float  # greatest absolute change of the sum within a pair
-    conflict: float  # share of pairs in which another power's reward falls as that of the
-    # power with the other policy rises, or the reverse
-    common: float  # share in which one changes as it does
+    # Shares of the pairs in which another power's reward changes, against that of the power with
+    # the other policy, or with it.
+    conflict: float
+    common: float
     against: dict[str, int]  # pair that contradicts most, of each scheme before the verdict
 
 
@@ -112,7 +120,8 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     """
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
     exact = rewards[1] - rewards[0]
-    change, total = (np.where(np.abs(a) > tolerance, a, 0.0) for a in (exact, exact.sum(1)))
+    change = np.where(np.abs(exact) > tolerance, exact, 0.0)  # (pairs, n)
+    total = np.where(np.abs(exact.sum(1)) > tolerance, exact.sum(1), 0.0)  # (pairs,)
     pair = np.arange(len(change))
     own, others = change[pair, exchanged], change.copy()
     others[pair, exchanged] = 0.0
@@ -162,9 +171,12 @@ def check_reward(
     progress: Callable[[float], None] | None = None,
     **changes: Unpack[MatchOptions],
 ) -> dict:
-    """Return which scheme a reward is among the powers of a map, and among and within its teams, as
-    `check-reward --json` writes it. Not discounted; changing weights are looked at at the
-    beginning, middle and end of training. `against`: pairs that contradict earlier schemes."""
+    """Return which scheme a reward is, as `check-reward --json` writes it.
+
+    It is judged among the powers of a map, among its teams, and within each team. Rewards are not
+    discounted. Weights that change over training are judged at its beginning, middle and end.
+    `against` has pairs of games that contradict the schemes before.
+    """
     settings = match_settings(match, **changes)
     game_map, names = settings.game_map, names_apart(players)
     mix, least = make_reward_mix(reward, game_map), len(game_map.powers)
