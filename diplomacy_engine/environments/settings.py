@@ -22,9 +22,9 @@ Opponents = str | Path | Player | Sequence[str | Path | Player]
 
 # The arguments of an environment are written twice. XOptions, a TypedDict for type checkers,
 # has all of them; XSettings, a dataclass, has ranges and defaults of those that are no rules of the
-# game, since GameRules has these. That the two agree is tested by tests/test_types.py,
-# test_keywords_are_those_of_their_records. A setting of type `object` is neither converted nor
-# checked here.
+# game, since GameRules has these. A new argument that is a rule goes into GameRules and XOptions,
+# another into XOptions and XSettings; tests/test_types.py checks that the two agree. A setting of
+# type `object` is neither converted nor checked here, but where its players are loaded.
 
 
 class EnvOptions(EndOptions, TeamOptions, total=False):
@@ -78,6 +78,8 @@ class _AnySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSettings(_AnySettings):
+    """Of every environment whose agents order units."""
+
     render_mode: Literal["rgb_array", "ansi"] | None = None
     reward: str = "sum_of_squares"
     start: Literal["opening", "random"] = "opening"
@@ -97,6 +99,8 @@ class EnvSettings(_AnySettings):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
+    """Of those of Gymnasium. `form`, `num_envs` and `threads` are the environment's own."""
+
     OPTIONS: ClassVar = AgentOptions
     form: FormName = "provinces"
     num_envs: Positive = 1
@@ -108,12 +112,16 @@ class AgentSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
+    """Of those of PettingZoo."""
+
     OPTIONS: ClassVar = PowersOptions
     FIXED: ClassVar[RuleOptions] = {"press_rounds": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TalkSettings(_AnySettings):
+    """Of the one in which a power negotiates."""
+
     OPTIONS: ClassVar = TalkOptions
     FIXED: ClassVar[RuleOptions] = {"press": "offers", "press_rounds": 1}
     power: str | None = None
@@ -137,9 +145,9 @@ def env_settings(
     Args:
         cls: the dataclass of its settings.
         game: the map, or rules that `arguments` change.
-        arguments: its keyword arguments, settings and rules.
+        arguments: its keyword arguments, settings and rules; a rule of None stays as it is.
         env: the environment, for messages.
-        own: settings that it makes itself.
+        own: settings that it makes itself, such as `form`.
 
     TypeError: there is no such argument; libraries look for Python's words of it. UserError: a
     value does not fit, or the environment does not play by such rules."""
