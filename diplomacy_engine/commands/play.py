@@ -35,6 +35,7 @@ from ..players.bots import BOTS
 from ..players.names import drawn_names
 from ..players.trust import check_named
 from ..records import changed, refuse_without_effect
+from ..rules.game_rules import RuleOptions
 from ..rules.map import MAP_NAMES, Map
 from ..textgame.game import Game
 from . import _opponents
@@ -164,7 +165,7 @@ def _resumed(flags: Play) -> tuple[Game, PlayRecord]:
     notes, changes = [], rule_changes(flags)
     game, saved = read_session(flags.resume, flags.map, notes.append, flags.game, **changes)
     print_notes(notes)
-    _refuse_to_change(flags, game, saved)
+    _refuse_to_change(flags, changes, game, saved)
     check_voices(game.rules, _named_players(flags))
     if game.rules.press == "propose-choose":
         raise UserError(
@@ -175,17 +176,21 @@ def _resumed(flags: Play) -> tuple[Game, PlayRecord]:
     return game, _new_record(flags, game) if saved is None else _continued(flags, game, saved)
 
 
-def _refuse_to_change(flags: Play, game: Game, saved: PlayRecord | None) -> None:
-    """Refuse flags that would change a game which goes on, and teams, which no file's game gets."""
+def _refuse_to_change(
+    flags: Play, changes: RuleOptions, game: Game, saved: PlayRecord | None
+) -> None:
+    """Refuse flags that would change a game which goes on, and teams, which no file's game gets.
+    `changes` are the rules that flags name."""
     fixed = [name for name in ("teams", "team_victory") if getattr(flags, name)]
     if saved is not None:
-        changes = rule_changes(flags).items()
-        fixed += [name for name, value in changes if value != getattr(game.rules, name)]
+        fixed += [name for name, value in changes.items() if value != getattr(game.rules, name)]
         by_seed = not flags.against and any(map(_opponents.is_drawn, saved.opponents))
         if by_seed and flags.seed not in (None, saved.seed):  # the seed draws the members
             fixed.append("seed")
-    for name in fixed:
-        raise UserError(f"{dashed(name)} cannot change the game in {flags.resume}; leave it out")
+    if fixed:
+        raise UserError(
+            f"{dashed(fixed[0])} cannot change the game in {flags.resume}; leave it out"
+        )
 
 
 def _from_phase(flags: Play, game: Game) -> Game:

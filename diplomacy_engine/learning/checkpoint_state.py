@@ -63,7 +63,9 @@ def check_run(run: Run, ranks: Ranks) -> None:
             raise UserError(f"a checkpoint of this run cannot be read ({reason(error)})") from error
         if pack(second, ranks, advice)[:2] != (shared_bytes, rank_bytes):
             own, others = _hashes(run), _hashes(second)
-            for name in (name for name in own if others.get(name) != own[name]):
+            changed = [name for name in own if others.get(name) != own[name]]
+            if changed:
+                name = changed[0]
                 raise UserError(f"a checkpoint would bring run.{name} back otherwise than it is")
     if any(part() is not None for part in replaced.values()):
         gc.collect()  # objects that hold each other are not gone before
