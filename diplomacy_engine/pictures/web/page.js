@@ -28,6 +28,16 @@ export const percent = (share) =>
   share > 0 && share < 0.005 ? "<1%" : `${Math.round(100 * share)}%`;
 export const listed = (names) =>
   names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
+// Copies a text, which may be selected, and tells whether it could: a browser may have no clipboard
+// for an address that it does not trust, or may forbid it.
+export const copied = async (text) => {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return document.execCommand("copy");
+  }
+};
 export const counted = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 export function swatch(power) {

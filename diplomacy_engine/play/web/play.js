@@ -8,6 +8,7 @@ import {
   Chart,
   allOrders,
   breakable,
+  copied,
   h,
   legend,
   listen,
@@ -930,11 +931,7 @@ function drawShare(view) {
     showShared();
     remember();
     $("shared").select();
-    const done = await navigator.clipboard?.writeText(text).then(
-      () => true,
-      () => document.execCommand("copy"), // an address that the browser does not trust
-    );
-    $("copied").textContent = done ? "Copied." : "Copy the text below.";
+    $("copied").textContent = (await copied(text)) ? "Copied." : "Copy the text below.";
   };
   const take = (kind) => share(async (phase) => show((await ask(`/api/texts?${phase}`))[kind]));
   const save = (type) =>
@@ -1041,7 +1038,7 @@ function drawMore(view) {
         {
           onclick: () => {
             field.select();
-            navigator.clipboard?.writeText(address);
+            copied(address);
           },
         },
         "Copy",

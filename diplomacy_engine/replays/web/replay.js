@@ -6,6 +6,7 @@ import {
   allOrders,
   breakable,
   choiceLines,
+  copied,
   counted,
   expects,
   h,
@@ -185,11 +186,9 @@ function think() {
   $("think").setAttribute("aria-pressed", String(!off));
 }
 
-function copyLink() {
-  navigator.clipboard?.writeText(location.href).then(
-    () => board.say("The address of this phase is copied."),
-    () => board.say(location.href),
-  );
+async function copyLink() {
+  const done = await copied(location.href);
+  board.say(done ? "The address of this phase is copied." : location.href);
 }
 
 function fromHash() {
