@@ -158,7 +158,7 @@ MAKERS: dict[str, Callable[[Path], object]] = {
     "rated.jsonl": rated_file,
     "others.jsonl": rated_file,
     "members": write_population,
-    "others": lambda path: write_population(path, 5),
+    "others": lambda path: write_population(path, range(5)),
     "run": run_folder,
     "run2": run_folder,
     "gulf.map": lambda path: shutil.copy(REPOSITORY / "tests/extras/maps/files/gulf.map", path),

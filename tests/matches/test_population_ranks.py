@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from support.commands import refusal
+from support.populations import write_population
 from support.tables import read_table
 
 from diplomacy_engine.commands.cli import main
@@ -92,17 +93,9 @@ def test_members_rank_as_themselves(small):
 @pytest.fixture
 def few(tmp_path):
     """A population of some members of the base population, which take a second to load."""
-    whole = json.loads((FOLDERS / "small" / "population.json").read_text())
-    kept = [n for n, one in enumerate(whole["members"]) if n % 9 == 0 or one["name"] == "dumbbot"]
-    part = whole | {"members": [whole["members"][n] for n in kept]}
-    part |= {
-        pairs: [[whole[pairs][m][n] for n in kept] for m in kept] for pairs in ("met", "above")
-    }
-    (tmp_path / "few").mkdir()
-    for member in part["members"]:
-        if member["file"]:
-            shutil.copy(FOLDERS / "small" / member["file"], tmp_path / "few")
-    (tmp_path / "few" / "population.json").write_text(json.dumps(part))
+    members = enumerate(read_population(FOLDERS / "small").members)
+    kept = [n for n, one in members if n % 9 == 0 or one.name == "dumbbot"]
+    write_population(tmp_path / "few", kept)
     return tmp_path / "few"
 
 

@@ -108,6 +108,19 @@ def test_lost_neutral_units_come_back_where_the_rules_say_so(rebuilds):
     assert game.units["TRIBES"] == (["A HIL"] if rebuilds else [])
 
 
+def test_a_position_with_neutral_units_is_kept(game_map):
+    game = Game(game_map)
+    played(game, EAST=["A CAP - MOU"])
+    state = game.to_state()
+    assert state["units"]["TRIBES"] == ["A HIL", "F DUN"]
+    assert state["last_orders"]["TRIBES"] == ["F DUN H", "A HIL H"]
+    again = Game.from_state(game_map, state)
+    assert again.to_state() == state
+    assert Game.from_position(game.to_position(), game_map).units == game.units
+    saved = game.to_saved_game()
+    assert Game.from_saved_game(saved, game_map).to_state() == state
+
+
 def test_a_neutral_unit_is_seen_as_one_of_nobody(game_map):
     games = VectorGame(game_map, 1, threads=1)
     seen = games.observe(games.decisions())

@@ -138,6 +138,22 @@ def test_names_in_other_letters_are_the_powers(games_with_talk, change):
         Game.from_saved_game(twice)
 
 
+def test_pending_and_void_orders_are_kept():
+    game = Game("standard")
+    game.submit("FRANCE", ["A PAR - MOS", "A MAR - SPA"], strict=False)
+    game.submit("ITALY", ["A VEN - TRI"])
+    game.submit("TURKEY", [])
+    loaded = Game.from_saved_game(game.to_saved_game())
+    assert loaded.orders == game.orders and loaded.orders["TURKEY"] == []
+    assert loaded.adjudicate() == game.adjudicate()
+    assert loaded.to_saved_game() == game.to_saved_game()
+    saved = game.to_saved_game()
+    game.send("ITALY", "GLOBAL", "later")
+    assert saved["phases"][-1]["messages"] == []
+    assert loaded.history[0]["orders"]["FRANCE"] == ["A PAR - MOS", "A MAR - SPA"]
+    assert loaded.history[0]["results"]["A PAR"] == ["void"]
+
+
 def test_a_build_after_a_waive_is_not_read_back():
     game = Game.from_position("small W1901A; ENGLAND = LON PAR; RUSSIA A MOS = MOS")
     assert len(game.submit("ENGLAND", ["WAIVE", "Build A London"], strict=False)) == 1
