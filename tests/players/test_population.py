@@ -28,7 +28,7 @@ SMALL = FOLDERS / "small"
 @pytest.fixture
 def copy(tmp_path):
     """Return a folder with a population of the first members of that of small."""
-    write_members(tmp_path / "copy", 3)
+    write_members(tmp_path / "copy", range(3))
     return tmp_path / "copy"
 
 
