@@ -115,7 +115,7 @@ class _Marks:
         if order.kind == OrderKind.CONVOY and path is not None and each.place in path:
             return ring(each.place, 18, "line"), cross(each.place) if failed else ""
         start = self.standing.get(other, _spot(self.drawing, order.other.place))
-        if path is None and order.target is not None:  # not ordered: show where it was expected
+        if path is None and order.targets:  # not ordered: show where it was expected
             goal = _spot(self.drawing, order.target)
             path = [start, (start + goal) / 2, goal]
         end, clear = start, 19.0

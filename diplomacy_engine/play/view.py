@@ -38,14 +38,14 @@ CANDIDATES = 6  # of those that a search has tried are shown
 
 def order_view(game_map: Map, text: str) -> dict:
     order = read_order(game_map, text)
-    place = order.target or (order.other.place if order.other else order.unit.place)
-    other = order.other and game_map.provinces[order.other.place.province]
     return {
         "text": text,
         "verb": order.verb,
         "words": rest_of_order(game_map, order),  # without its unit
-        "place": game_map.provinces[place.province],  # to be clicked for it
-        "other": other,  # province of the unit that is supported or convoyed
+        "place": game_map.provinces[order.aim.province],  # to be clicked for it
+        "other": next(
+            (game_map.provinces[u.place.province] for u in order.units[1:]), None
+        ),  # helped
     }
 
 

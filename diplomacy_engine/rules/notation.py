@@ -26,13 +26,33 @@ class UnitText(NamedTuple):
 
 
 class OrderText(NamedTuple):
-    """What an order text says, whether or not it is possible."""
+    """What an order text says, whether or not it is possible; IndexError for a unit or target that
+    no order of its kind has."""
 
     kind: int  # OrderKind; a move is MOVE with or without VIA
-    unit: UnitText | None = None  # None for WAIVE
-    target: Place | None = None  # moved, retreated or convoyed to
-    other: UnitText | None = None  # supported or convoyed
+    units: tuple[UnitText, ...] = ()  # the ordered one, except for WAIVE; one it helps
+    targets: tuple[Place, ...] = ()  # where one of them moves or retreats to, if it does
     via: bool = False
+
+    @property
+    def unit(self) -> UnitText:
+        """The ordered unit; of all but WAIVE."""
+        return self.units[0]
+
+    @property
+    def other(self) -> UnitText:
+        """The unit that a support or convoy is for."""
+        return self.units[1]
+
+    @property
+    def target(self) -> Place:
+        """Where the unit, or the other one, moves or retreats to."""
+        return self.targets[0]
+
+    @property
+    def aim(self) -> Place:
+        """The target, or where the unit that holds or is built or removed stands."""
+        return self.targets[0] if self.targets else self.units[-1].place
 
     @property
     def verb(self) -> str:
@@ -95,28 +115,26 @@ def matching_orders(
     """
     table, board = vocabulary.table, game_map.board
 
-    def same_unit(unit: UnitText | None, kind: int, location: int) -> bool:
-        return unit is None or (
-            unit.kind == kind and unit.place.province == board.location_province[location]
-        )
+    def same_unit(unit: UnitText, kind: int, location: int) -> bool:
+        return unit.kind == kind and unit.place.province == board.location_province[location]
 
-    def same_place(place: Place | None, location: int) -> bool:
-        if place is None:
-            return True
+    def same_place(place: Place, location: int) -> bool:
         coast = board.location_coast[location]
         same = place.province == board.location_province[location]
         return same and (coast == 0 or place.coast in (0, coast))
 
     kinds = (order.kind, OrderKind.MOVE_VIA) if order.kind == OrderKind.MOVE else (order.kind,)
-    build_place = order.unit.place if order.kind == OrderKind.BUILD else None  # its coast counts
+    own_columns = table.unit_kind, table.location
+    units = [*zip(order.units, (own_columns, (table.other_kind, table.other_location)))]
+    places = [(place, table.target) for place in order.targets]
+    if order.kind == OrderKind.BUILD:  # its coast counts
+        places.append((order.unit.place, table.location))
     numbers = [
         number
         for number in legal
         if int(table.kind[number]) in kinds
-        and same_unit(order.unit, table.unit_kind[number], table.location[number])
-        and same_unit(order.other, table.other_kind[number], table.other_location[number])
-        and same_place(order.target, table.target[number])
-        and same_place(build_place, table.location[number])
+        and all(same_unit(unit, kind[number], at[number]) for unit, (kind, at) in units)
+        and all(same_place(place, at[number]) for place, at in places)
     ]
     if order.kind == OrderKind.MOVE:
         alike = [n for n in numbers if (table.kind[n] == OrderKind.MOVE_VIA) == order.via]

@@ -37,8 +37,7 @@ def in_words(game_map: Map, text: str) -> str:
 
 def rest_of_order(game_map: Map, order: OrderText) -> str:
     """Return in words what an order tells its unit: `move to Burgundy`."""
-    target = order.target and _name(game_map, order.target)
-    other = order.other and _unit(game_map, order.other)
+    target, other = _name(game_map, order.aim), _unit(game_map, order.units[-1])
     if order.kind == OrderKind.BUILD:
         return f"build {_kind(order.unit.kind)}{_coast(game_map, order.unit.place)}"
     return {

@@ -100,10 +100,9 @@ def read_order(game_map: Map, text: str, kinds: Kinds | None = None) -> OrderTex
     """UserError, which does not repeat the text, if it cannot be read. `kinds` (V,): the kind of
     each province's unit or NONE, for units without A or F; None: there may be no such unit."""
     order = _read_order(game_map, text)
-    if NONE not in (order.unit and order.unit.kind, order.other and order.other.kind):
+    if all(unit.kind != NONE for unit in order.units):
         return order
-    unit = order.unit and _with_kind(game_map, order.unit, kinds)
-    return order._replace(unit=unit, other=order.other and _with_kind(game_map, order.other, kinds))
+    return order._replace(units=tuple(_with_kind(game_map, unit, kinds) for unit in order.units))
 
 
 def _with_kind(game_map: Map, unit: UnitText, kinds: Kinds | None) -> UnitText:
@@ -231,7 +230,7 @@ def read_orders(
 def _read_given(game_map: Map, power: str, text: str, own: Mapping) -> GivenOrder:
     try:
         order = read_order(game_map, text)
-        unit = order.unit
+        unit = next(iter(order.units), None)
     except UserError:
         order, unit = None, ordered_unit(game_map, text)
     if unit is None:
@@ -381,7 +380,7 @@ class _Reader:
         first = self.begin()
         unit = self.unit()
         if first in (OrderKind.BUILD, OrderKind.DISBAND, OrderKind.HOLD):
-            order = OrderText(first, unit)
+            order = OrderText(first, (unit,))
         elif first is not None:
             self.next += self.verb() in (OrderKind.MOVE, OrderKind.RETREAT)
             order = self._rest(unit, first)
@@ -401,17 +400,17 @@ class _Reader:
         disbands = self.verb() == OrderKind.DISBAND and len(self.peek()) > 1
         if going and disbands and self.peek() not in self.map.province_index:
             self.next += 1  # A MUN retreats OTB
-            return OrderText(OrderKind.DISBAND, unit)
+            return OrderText(OrderKind.DISBAND, (unit,))
         if verb == OrderKind.MOVE:
             self.take("-")
             target, via, fleet = self.place(), False, unit.kind == UnitKind.FLEET
             while not fleet and self.map.can_convoy[target.province] and self.take("-"):
                 target, via = self.place(), True  # an army's way over the sea
-            return OrderText(OrderKind.MOVE, unit, target, via=self.via() or via)
+            return OrderText(OrderKind.MOVE, (unit,), (target,), self.via() or via)
         if verb == OrderKind.RETREAT:
-            return OrderText(OrderKind.RETREAT, unit, self.place())
+            return OrderText(OrderKind.RETREAT, (unit,), (self.place(),))
         if verb not in (OrderKind.SUPPORT_HOLD, OrderKind.CONVOY):
-            return OrderText(verb, unit)
+            return OrderText(verb, (unit,))
         moving = OrderKind.CONVOY if verb == OrderKind.CONVOY else OrderKind.SUPPORT_MOVE
         word = self.tokens[self.next - 1]
         other = self.unit()
@@ -419,7 +418,7 @@ class _Reader:
         holds = following == OrderKind.HOLD
         if moving != OrderKind.CONVOY and word != "SM" and (holds or self.peek() in _RESULTS):
             self.next += holds
-            return OrderText(OrderKind.SUPPORT_HOLD, unit, other=other)
+            return OrderText(OrderKind.SUPPORT_HOLD, (unit, other))
         if word == "SH":
             raise UserError("it supports a hold, but the other unit is to go somewhere")
         if following != OrderKind.MOVE and not self.names_place():
@@ -427,7 +426,7 @@ class _Reader:
         self.next += following == OrderKind.MOVE
         target = self.place()
         self.via()
-        return OrderText(moving, unit, target, other)
+        return OrderText(moving, (unit, other), (target,))
 
 
 def _own_tokens(game_map: Map, text: str) -> tuple[str, ...]:

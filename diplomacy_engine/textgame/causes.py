@@ -120,7 +120,7 @@ class _Movement:
         self.backers: dict[str, list[str]] = {}  # unit -> those whose support it was given
         self.fleets: dict[str, list[str]] = {}  # army -> the fleets of its convoy
         for unit, order in self.order.items():
-            other = order.other and self.at.get(self._code(order.other.place))
+            other = self._helped(order)
             if other is None or not self._fits(order, other):
                 continue
             if order.kind == OrderKind.CONVOY and "void" not in self._words(unit):
@@ -130,6 +130,9 @@ class _Movement:
 
     def _code(self, place: notation.Place) -> str:
         return self.map.provinces[place.province]
+
+    def _helped(self, order: notation.OrderText) -> str | None:
+        return next((self.at.get(self._code(unit.place)) for unit in order.units[1:]), None)
 
     def _words(self, unit: str) -> Sequence[str]:
         return self.words.get(unit, ())
@@ -211,7 +214,7 @@ class _Movement:
                 aimed only by dislodging the unit; an army under convoy attacks from where it stood
         """
         order = self.order[unit]
-        aim = self._code(order.target or order.other.place)
+        aim = self._code(order.aim)
         return [
             attacker
             for attacker in self.into.get(notation.province_of(unit), ())
@@ -222,23 +225,21 @@ class _Movement:
 
     def lost_fleets(self, unit: str) -> list[str]:
         order = self.order[unit]
-        army = self.at.get(self._code(order.other.place)) if order.other else unit
-        fleets = self.fleets.get(army, ())
+        fleets = self.fleets.get(self.at.get(self._code(order.units[-1].place), unit), ())
         if any("disrupted" in self._words(fleet) for fleet in fleets):
             return []  # the paradox rule stopped the army; a route was left
         return [fleet for fleet in fleets if "dislodged" in self._words(fleet)]
 
     def fault(self, unit: str) -> str:
         order = self.order.get(unit)
-        if order is None or order.other is None:
+        if order is None or len(order.units) == 1:
             return "not legal"
-        other = self.at.get(self._code(order.other.place))
+        other = self._helped(order)
         if other is None or other == unit:
             return "no unit to help there"
         if not self._fits(order, other):
-            goal = order.target and self.map.province_names[self._code(order.target)]
-            way = f"not moving to {goal}" if goal else "moving"
-            return f"{other} was {way}"
+            goal = self.map.province_names[self._code(order.aim)]
+            return f"{other} was " + (f"not moving to {goal}" if order.targets else "moving")
         if order.kind == OrderKind.CONVOY:
             return "not needed"
         return "against a unit of its own power" if self._gives(unit, order, other) else "not legal"

@@ -600,7 +600,7 @@ class Game:
         winter = games.state.phase[0] == constants.WINTER_ADJUSTMENTS
         owed = positions.owed_adjustments(games).get(power, 0) if winter else 0
         numbers = [games.vocabulary.number.get(text, NONE)]
-        province: int | None = self._province_of(numbers[0])
+        province = self._province_of(numbers[0])
         if numbers[0] not in self._own_orders(p, province):  # not as we write it
             try:
                 order = reading.read_order(self.map, text, self.unit_kinds)
@@ -608,11 +608,9 @@ class Game:
                 return [], str(error)
             if order.kind == OrderKind.MOVE and self._is_retreat:
                 order = order._replace(kind=OrderKind.RETREAT)  # as judges write it
-            province = order.unit and order.unit.place.province
-            if province is None:
-                numbers = [table.waive] if owed > 0 else []
-            else:
-                numbers = self._own_orders(p, province)
+            province = order.unit.place.province if order.units else NONE
+            waives = [table.waive] if owed > 0 else []
+            numbers = self._own_orders(p, province) if order.units else waives
             numbers = notation.matching_orders(self.map, games.vocabulary, order, numbers)
             if not numbers or (len(numbers) > 1 and order.kind != OrderKind.SUPPORT_MOVE):
                 return [], why_illegal(games, power, order, numbers)

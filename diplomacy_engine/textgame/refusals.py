@@ -89,7 +89,7 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
         fault = _neutral_fault(games, other)
     if fault:
         return fault
-    goal = (other.place if order.kind == OrderKind.SUPPORT_HOLD else order.target).province
+    goal = order.aim.province
     if goal == order.unit.place.province:
         return "a unit cannot support a move into its own province"
     if not board.reach[order.unit.kind, here, goal]:
@@ -100,7 +100,7 @@ def _why_no_support(games: VectorGame, order: OrderText, here: int) -> str:
     from_here = int(state.unit_location[0, other.place.province])
     if other.kind == UnitKind.FLEET and board.reach[UnitKind.FLEET, from_here, goal]:
         return "the fleet it supports cannot reach that coast"
-    reason = _why_no_move(games, other.kind, from_here, order.target, False)
+    reason = _why_no_move(games, other.kind, from_here, order.aim, False)
     if reason.startswith("no fleets"):
         reason += " without this one"
     return reason
@@ -136,7 +136,7 @@ def _why_no_retreat(games: VectorGame, power: str, order: OrderText) -> str:
     places = next(
         places for unit, places in retreat_places(games)[power].items() if province_of(unit) == code
     )
-    goal = place_text(games.map, order.target)
+    goal = place_text(games.map, order.aim)
     can = f"only to {', '.join(places)}" if places else "nowhere"
     return f"the unit cannot retreat to {goal}, {can}"
 

@@ -126,8 +126,8 @@ def meaning(game: Game, text: str) -> tuple:
     order = read_order(game.map, text, game.unit_kinds)
     if phase_kind(game.phase) == "retreats" and order.kind == MOVE:
         order = order._replace(kind=RETREAT)  # a move says it, too
-    units = [(unit.kind, unit.place.province) for unit in (order.unit, order.other) if unit]
-    return order.kind, units, order.target and order.target.province
+    units = [(unit.kind, unit.place.province) for unit in order.units]
+    return order.kind, units, [place.province for place in order.targets]
 
 
 # What may stand in a state, where it does not belong.

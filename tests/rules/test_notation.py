@@ -46,7 +46,7 @@ def test_every_order_of_the_vocabulary_reads_as_itself(name):
         order = reading.read_order(game_map, text)
         assert order == reading.read_order(game_map, text.lower().replace(" - ", "-"))
         assert notation.matching_orders(game_map, words, order, [number]) == [number]
-        if order.unit is not None:
+        if order.units:
             place = order.unit.place
             assert place.coast == game_map.board.location_coast[words.table.location[number]]
             assert reading.ordered_unit(game_map, text) == order.unit

@@ -309,14 +309,14 @@ def kept_texts(variant: webdiplomacy.Variant, game: Game, rows: Sequence[Mapping
 def convoy_path(game: Game, text: str) -> list[str]:
     """Return the provinces of an army's way by sea, its own first; none by land, or if no fleets
     can carry it. A convoy goes over the fleet that is ordered, a support not."""
-    if text == "WAIVE":
-        return []
     order = read_order(game.map, text)
-    names, verb = game.map.provinces, text.split()[2]
-    mover = order.unit if verb == "-" else order.other
-    if order.target is None or mover is None or mover.kind != ARMY or verb not in ("-", "S", "C"):
+    if order.verb not in ("move", "support", "convoy") or not order.targets:
         return []
-    origin, goal = mover.place.province, order.target.province
+    names, verb = game.map.provinces, text.split()[2]
+    mover, goal = order.units[-1], order.target.province
+    if mover.kind != ARMY:
+        return []
+    origin = mover.place.province
     by_land = bool(game.map.board.reach[ARMY, game.map.board.province_location[origin], goal])
     if (verb == "-" and not order.via) or (verb == "S" and by_land):
         return []

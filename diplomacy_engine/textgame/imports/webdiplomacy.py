@@ -260,10 +260,10 @@ def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = (
     order, (letter, here, verb, *_) = read_order(variant.map, text), text.split()
     row["terrID"] = number[here]
     goal = to = other = None
-    if order.target is not None:
+    if order.targets:
         goal = number[place_text(variant.map, order.target)]
         to = number[provinces[order.target.province]]
-    if order.other is not None:
+    if len(order.units) > 1:
         other = number[provinces[order.other.place.province]]
     if path:
         row["convoyPath"] = [number[place] for place in path]
