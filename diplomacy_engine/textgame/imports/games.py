@@ -25,7 +25,8 @@ from ..position import parse_position_line
 from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, moment, read_saved_games
 from . import order_blocks, reports
 from .foreign import refuse_foreign
-from .order_blocks import likely_kinds
+from .order_lines import likely_kinds, retreat_in_remark
+from .report_positions import all_centers, by_power, read_position
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
 Note = Callable[[str], object]
@@ -160,7 +161,7 @@ def _of_record(game: dict, game_map: Map, game_id: str, note: Note) -> dict:
 def _of_report(report: reports.Report, game_map: Map, game_id: str, note: Note) -> dict:
     """Return the saved game of a report of units, or of orders; those without a phase are of the
     map's first. Units without an order hold. An illegal order is kept as void, with a note."""
-    state = reports.read_position(game_map, report)
+    state = read_position(game_map, report)
     if state is not None:
         game = Game.from_state(game_map, state)
         game.id = game_id
@@ -208,7 +209,7 @@ def _phases_of(report: reports.Report, game_map: Map) -> tuple[list[Phase], list
         elif entry.kind and entry.text not in texts:
             texts.append(entry.text)
             lines.setdefault(name, {})[entry.power, entry.text] = entry.line
-            remark = order_blocks.retreat_in_remark(game_map, entry.text) if moving else ""
+            remark = retreat_in_remark(game_map, entry.text) if moving else ""
             unit = reading.ordered_unit(game_map, entry.text, likely_kinds(game_map))
             if remark and unit:
                 retreats.append((f"{name[:-1]}R", entry.power, unit.place, remark))
@@ -224,11 +225,10 @@ def _phases_of(report: reports.Report, game_map: Map) -> tuple[list[Phase], list
             texts.append(f"{notation.place_text(game_map, place)} {remark}")
     phases = []
     for name in sorted({*orders_of, *stated}, key=moment):
-        units, centers = (
-            reports.by_power(stated.get(name, ()), kind) for kind in ("position", "center")
-        )
+        units = by_power(stated.get(name, ()), "position")
+        centers = by_power(stated.get(name, ()), "center")
         if units and not phases:
-            centers = reports.all_centers(game_map, units, centers)
+            centers = all_centers(game_map, units, centers)
         orders, places = orders_of.get(name, {}), lines.get(name, {})
         phases.append(Phase(name, orders, units or None, centers or None, lines=places))
     return phases, remarks
@@ -278,7 +278,7 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
             if unit is not None and unit.place.province not in taken:
                 taken.add(unit.place.province)
                 units.setdefault(power, []).append(notation.unit_text(game_map, unit))
-    centers = reports.all_centers(game_map, units, phases[at].centers or {})
+    centers = all_centers(game_map, units, phases[at].centers or {})
     about = "its units are those that have orders, its centers the likely ones"
     note(f"it begins with {phases[at].name}: {about}")
     return [phases[at]._replace(units=units, centers=centers), *phases[at + 1 :]]

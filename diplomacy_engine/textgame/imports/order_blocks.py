@@ -4,19 +4,22 @@ A line that names a phase begins it (`Movement results for Spring of 1901. (game
 `Turn 2: Autumn 1902 Retreats`). A power's name, alone or before a colon, begins its orders, or its
 units and `centers: Par, Mar`. What is neither a heading nor orders is passed over with a remark.
 Where such a line may be a heading, it is in doubt whose the orders below it are: an error.
+
+The stages of a line: `_plain` takes its marks away; `Headings.split` (headings.py) cuts off its
+heading, which `_Reader` takes up; `read_line` (order_lines.py) reads the orders in the rest. The
+result is a `Report` (reports.py), of which games.py makes a game.
 """
 
 import html
-import itertools
-from collections.abc import Iterator
 
-from ...constants import NONE, Terrain, phase_kind
 from ...errors import UserError
-from ...rules import notation, reading
+from ...rules import reading
 from ...rules.map import Map
-from ..order_texts import order_texts, without_symbols
-from .headings import DASHES, LABEL_OF, LIKE, Heading, Headings, more_powers, words_of
-from .reports import NO_ORDERS, Entry, EntryKind, Remark, Report, shown_line
+from ..order_texts import without_symbols
+from .headings import Doubt, Heading, Headings
+from .lexicon import LIKE, more_powers, words_of
+from .order_lines import Line, read_line
+from .reports import Entry, Remark, Report, shown_line
 
 MOST_LETTERS = 1_000_000
 _MOST_OF_A_LINE = 2000
@@ -35,54 +38,93 @@ def read_report(game_map: Map, text: str) -> Report:
     for number, raw in enumerate(text.splitlines(), 1):
         if len(raw) > _MOST_OF_A_LINE:
             raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
-        for line in more_powers(game_map).split(_plain(game_map, raw)):
-            if words_of(line := LIKE["idle_units"].sub("", line)):
-                reader.read(number, line, marked=raw.lstrip().startswith("#"))
+        marked = raw.lstrip().startswith("#")  # as a heading of markdown
+        for part in more_powers(game_map).split(_plain(game_map, raw)):
+            line = LIKE.idle_units.sub("", part)
+            if words_of(line):
+                reader.read(number, line, marked)
     return Report(reader.entries, reader.remarks)
 
 
 def _plain(game_map: Map, line: str) -> str:
-    """Return a line without marks of mails, markdown and HTML, and without orders struck out."""
-    line = LIKE["struck"].sub(
-        lambda m: m[0] if reading.no_order(game_map, m[1] or m[3]) else "", line
-    )
-    line = LIKE["tags"].sub("", without_symbols(html.unescape(line)))
-    line = LIKE["dots"].sub("; ", LIKE["marks"].sub("", line.strip(), count=1)).replace("`", "")
-    line = LIKE["marks"].sub("", line.strip("; \t"), count=1)
+    """Return a line without marks of mails, markdown and HTML, and without orders struck out:
+    `A Par-Bur; F Bre-MAO` for `> - **A Par-Bur** | F Bre-MAO ~~A Mar H~~`."""
+    line = LIKE.struck.sub(lambda m: m[0] if reading.no_order(game_map, m[1] or m[3]) else "", line)
+    line = without_symbols(html.unescape(line))
+    line = LIKE.tags.sub("", line)
+    line = LIKE.marks.sub("", line.strip(), count=1)
+    line = LIKE.dots.sub("; ", line)
+    line = line.replace("`", "")
+    line = LIKE.marks.sub("", line.strip("; \t"), count=1)  # those behind a dot
     plain = line.rstrip("=#*_~;- \t")
     # A single dash stays, since `A PAR -` is an order with a mistake, and no unit.
     return plain + "-" * (line[len(plain) :].count("-") == 1)
 
 
 class _Reader:
-    """Reads line by line, and knows whose orders come next, and of which phase."""
+    """Reads line by line, and knows whose orders come next, and of which phase.
+
+    Spring 1901              names the phase: a section begins
+    France: A Par-Bur        the power, and the first of its orders
+    F Bre-MAO                another one of FRANCE
+    Germany, retreats        the power, and a phase for it alone
+    A Mun R Sil              of S1901R
+    Italy                    the power; the phase is the section's
+    centers: Ven, Rom        the label of this line alone
+    Builds                   a phase, and the label of all lines of the section
+    """
 
     def __init__(self, game_map: Map):
         self.map = game_map
+        # What has been read.
         self.entries: list[Entry] = []
         self.remarks: list[Remark] = []
-        self.phase = self.power = self.label = ""  # of the line at hand
-        self.section = self.section_label = ""  # phase and label of the powers that come
-        self.year = 0  # where a line has named nothing else
-        self.doubts: list[tuple[str, str]] = []  # what may be named (phase, power), and the line
+        # Of the lines that come.
+        self.phase = ""
+        self.power = ""
+        self.label = ""
+        # Of the powers that come.
+        self.section_phase = ""
+        self.section_label = ""
+        self.year = 0  # where the last date was a year alone
+        # Lines that may be headings with a mistake: what they may name, and the line.
+        self.doubts: list[tuple[Doubt, str]] = []
 
-    def read(self, number: int, line: str, marked: bool) -> None:
+    def read(self, number: int, text: str, marked: bool) -> None:
+        """Read a line; `marked`: it looks like a heading of markdown."""
         headings = Headings(self.map, self.phase, self.year)
-        heading, rest = headings.split(line)
+        heading, rest = headings.split(text)
         if heading is not None:
-            self._begin(heading, shown_line(number, line), alone=not rest)
-        elif doubt := headings.doubt(line, marked):
-            self.doubts.append((doubt, shown_line(number, line)))
-        heading = heading or Heading(label=self.label)
-        self.label = heading.label or self.section_label
-        phase = heading.phase or self.phase  # Retreats: A Mun - Sil
-        entries, remarks = _read_line(self.map, phase, self.power, rest, number, self.label)
+            self._begin(heading, shown_line(number, text), alone=not rest)
+            self.label = heading.label or self.section_label
+        else:
+            self.label = self.label or self.section_label
+            if doubt := headings.doubt(text, marked):
+                self.doubts.append((doubt, shown_line(number, text)))
+        phase = (heading and heading.phase) or self.phase  # Retreats: A Mun - Sil
+        entries, remarks = read_line(self.map, Line(number, rest, phase, self.power, self.label))
         if any(entry.kind != "center" for entry in entries):
-            self._check_owner(number, line)
-        if heading.power and not entries:
+            self._check_owner(number, text)
+        if heading and heading.power and not entries:
             entries = [Entry(phase, self.power, "", number)]
         self.entries += entries
         self.remarks += remarks
+
+    def _begin(self, heading: Heading, shown: str, alone: bool) -> None:
+        """Take up a heading, the line `shown`; `alone`: no orders follow in the line."""
+        if heading.dated:
+            self.phase = self.section_phase = heading.phase
+            self.section_label = heading.label
+            self.power = heading.power
+            self.year = heading.year
+            self.doubts = [] if heading.phase else [("phase", shown)]
+        elif heading.power:
+            self.phase = heading.phase or self.section_phase
+            self.power = heading.power
+            self.doubts = [doubt for doubt in self.doubts if doubt[0] != "power"]
+        elif alone:
+            self.phase = self.section_phase = heading.phase or self.section_phase
+            self.section_label = heading.label
 
     def _check_owner(self, number: int, line: str) -> None:
         """Raise UserError if it is in doubt whose the orders of a line are, or when."""
@@ -94,122 +136,3 @@ class _Reader:
             )
         if not self.power:
             raise UserError(f"{shown_line(number, line)}, is under no power's name")
-
-    def _begin(self, heading: Heading, shown: str, alone: bool) -> None:
-        """Take up a heading, the line `shown`; `alone`: no orders follow in the line."""
-        if heading.dated:
-            self.phase = self.section = heading.phase
-            self.year, self.power, self.section_label = heading.year, heading.power, heading.label
-            self.doubts = [] if heading.phase else [("phase", shown)]
-        elif heading.power:
-            self.phase, self.power = heading.phase or self.section, heading.power
-            self.doubts = [doubt for doubt in self.doubts if doubt[0] != "power"]
-        elif alone:
-            self.phase = self.section = heading.phase or self.section
-            self.section_label = heading.label
-
-
-def _read_line(
-    game_map: Map, phase: str, power: str, line: str, number: int, label: str
-) -> tuple[list[Entry], list[Remark]]:
-    """Return what a line, without its heading, says below a label, and what of it is not read."""
-    entries, wrong = [], []
-    if label == "centers" and LIKE["nobody"].match(line):
-        return [], [Remark(number, line, NO_ORDERS)]
-    for text, own_label in _labelled(game_map, phase, line, label):
-        kind, written, reason = _classify(game_map, text, own_label)
-        if reason:
-            wrong.append(Remark(number, text, reason, kind))
-        else:
-            entries.append(Entry(phase, power, written, number, kind))
-    if any(remark.kind == "center" for remark in wrong):  # the others may be nobody's
-        entries = [entry for entry in entries if entry.kind != "center"]
-    elif wrong and not entries:  # one remark for the line; of a line of talk it is no mistake
-        serious = power and any(_is_like_order(game_map, remark.text) for remark in wrong)
-        wrong = [Remark(number, line, wrong[0].reason if serious else NO_ORDERS)]
-    return entries, wrong
-
-
-def _labelled(game_map: Map, phase: str, line: str, label: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a line with their labels. In winter an order's verb goes for the units
-    behind it: `builds A Par, F Bre` yields `builds A Par` and `build F Bre`."""
-    winter = bool(phase) and phase_kind(phase) == "adjustments"
-    for text, begins_centers in _with_results(game_map, line, winter):
-        kind, listed = reading.order_kind(game_map, text), reading.listed_unit(game_map, text)
-        label = "centers" if begins_centers else LABEL_OF.get(kind, label)
-        if label == "centers" and (kind != NONE or listed):  # units end a list of centers
-            label = ""
-        if text:
-            takes_verb = winter and listed and label in LABEL_OF.values()
-            yield (f"{label} {text}" if takes_verb else text), label
-
-
-def _with_results(game_map: Map, line: str, winter: bool) -> list[tuple[str, bool]]:
-    """Return the texts of a line, and whether `Centers` stands before each, which may stand alone.
-    Results that commas cut off come back to their order: `A Par-Bur, bounced`."""
-    texts: list[tuple[str, bool]] = []
-    parts = (_parts(game_map, text) for text in order_texts(line))
-    for part in itertools.chain.from_iterable(parts):
-        centers = LIKE["centers"].match(part)
-        text = (centers[1] if centers else part).lstrip("" if winter else DASHES)
-        text = LIKE["idle_units"].sub("", text)
-        no_order = reading.order_kind(game_map, text) == NONE
-        result = no_order and (reading.is_result(text) or retreat_in_remark(game_map, f"({text})"))
-        if result and text and not winter and texts and texts[-1][0]:
-            texts[-1] = (f"{texts[-1][0]} ({text})", texts[-1][1])
-        elif text and not LIKE["nothing"].match(text) and not reading.is_result(text):
-            texts.append((text, bool(centers)))
-        elif centers:
-            texts.append(("", True))
-    return texts
-
-
-def _parts(game_map: Map, text: str) -> list[str]:
-    """Return the orders of a text that may have no sign between them: `A Par-Bur F Bre-MAO`."""
-    for match in LIKE["orders_begin"].finditer(text):
-        head, rest = text[: match.start()], text[match.start() :]
-        is_order = reading.order_kind(game_map, head) != NONE
-        if is_order and LIKE["unit"].match(rest) and not LIKE["cause"].search(head):
-            parts = _parts(game_map, rest)
-            if reading.order_kind(game_map, parts[0]) != NONE:
-                return [head.strip(), *parts]
-    return [text]
-
-
-def _classify(game_map: Map, text: str, label: str) -> tuple[EntryKind, str, str]:
-    """Return what a text below a label is or should be, how it is written there, and if it cannot
-    be read, why."""
-    unit = reading.listed_unit(game_map, text)
-    if label != "centers" and unit is not None:
-        return ("position" if label == "position" else "unit"), unit, ""
-    if label != "centers":
-        return "order", text, reading.no_order(game_map, text)
-    try:
-        kind, place = reading.read_place(game_map, text)
-    except UserError as error:
-        return "center", text, str(error)
-    code = game_map.provinces[place.province]
-    is_center = kind is None and game_map.board.province_center[place.province] != NONE
-    return "center", code, "" if is_center else f"{code} is not a center"
-
-
-def _is_like_order(game_map: Map, text: str) -> bool:
-    """Tell whether a text may be an order with a mistake: it begins with a unit or a place."""
-    unit = reading.ordered_unit(game_map, text, likely_kinds(game_map))
-    return not LIKE["routine"].search(text) and bool(unit or LIKE["unit"].match(text))
-
-
-def likely_kinds(game_map: Map) -> list[int]:
-    """Return the UnitKind that is likely in each province."""
-    return (game_map.board.terrain == Terrain.SEA).astype(int).tolist()
-
-
-def retreat_in_remark(game_map: Map, remark: str) -> str:
-    """Return what a remark behind a movement order says of the unit's retreat: `R SIL`, `D`, or
-    nothing."""
-    for goal in LIKE["retreats"].findall(remark):
-        try:
-            return f"R {notation.place_text(game_map, reading.read_place(game_map, goal)[1])}"
-        except UserError:
-            continue
-    return "D" if LIKE["disbands"].search(remark) else ""
