@@ -1,4 +1,16 @@
-"""The arguments of the environments: their types, defaults and errors."""
+"""The arguments of the environments: their types, defaults and errors.
+
+They are written twice. XOptions, a TypedDict for type checkers, has all of them. XSettings, a
+dataclass, has ranges and defaults of those that are no rules of the game; GameRules has the rules.
+`env_settings` makes both of what somebody passes. So
+`gymnasium.make("Diplomacy-small-v0", reward="score", max_years=5)` leads to
+
+    AgentSettings(reward="score")
+    GameRules(map=small, max_years=5)
+
+A new argument that is a rule goes into GameRules and XOptions, another into XOptions and XSettings;
+tests/test_types.py checks that the two agree.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,12 +32,6 @@ Positive = Annotated[int, Meta(ge=1)]
 FormName = Literal["provinces", "sequential", "deepdip", "text"]
 Opponents = str | Path | Player | Sequence[str | Path | Player]
 
-# The arguments of an environment are written twice. XOptions, a TypedDict for type checkers,
-# has all of them; XSettings, a dataclass, has ranges and defaults of those that are no rules of the
-# game, since GameRules has these. A new argument that is a rule goes into GameRules and XOptions,
-# another into XOptions and XSettings; tests/test_types.py checks that the two agree. A setting of
-# type `object` is neither converted nor checked here, but where its players are loaded.
-
 
 class EnvOptions(EndOptions, TeamOptions, total=False):
     """The keyword arguments of every environment; docs/environments.md explains them."""
@@ -38,7 +44,7 @@ class EnvOptions(EndOptions, TeamOptions, total=False):
 
 
 class AgentOptions(EnvOptions, total=False):
-    """Those of the environments of Gymnasium, in which one power learns."""
+    """The keyword arguments of the environments of Gymnasium, in which one power learns."""
 
     draws_after: int | None
     opponents: Opponents
@@ -47,7 +53,7 @@ class AgentOptions(EnvOptions, total=False):
 
 
 class PowersOptions(EnvOptions, total=False):
-    """Those of the environments of PettingZoo, in which every power learns."""
+    """The keyword arguments of the environments of PettingZoo, in which every power learns."""
 
     render_mode: Literal["rgb_array", "ansi"] | None
     press: Literal["mutual", "offers"] | None
@@ -56,7 +62,8 @@ class PowersOptions(EnvOptions, total=False):
 
 
 class TalkOptions(TypedDict, total=False):
-    """Those of the environment in which one power negotiates, and another player orders."""
+    """The keyword arguments of the environment in which one power negotiates, and another player
+    orders."""
 
     max_years: int | None
     binding: bool
@@ -70,7 +77,12 @@ class TalkOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class _AnySettings:
-    """The settings of an environment, of its keyword arguments or its own."""
+    """What an environment is made with, rules of the game apart: keyword arguments, and settings
+    that the environment makes itself.
+
+    A setting of type `object` is neither converted nor checked here, but where its players are
+    loaded.
+    """
 
     OPTIONS: ClassVar[type]  # the keyword arguments, rules of the game among them
     FIXED: ClassVar[RuleOptions] = {}  # rules that no argument changes
@@ -78,7 +90,7 @@ class _AnySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSettings(_AnySettings):
-    """Of every environment whose agents order units."""
+    """The settings of every environment whose agents order units."""
 
     render_mode: Literal["rgb_array", "ansi"] | None = None
     reward: str = "sum_of_squares"
@@ -99,20 +111,21 @@ class EnvSettings(_AnySettings):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings(EnvSettings):
-    """Of those of Gymnasium. `form`, `num_envs` and `threads` are the environment's own."""
+    """The settings of the environments of Gymnasium, which make `form`, `num_envs` and `threads`
+    themselves."""
 
     OPTIONS: ClassVar = AgentOptions
     form: FormName = "provinces"
     num_envs: Positive = 1
     threads: Positive | None = None
-    opponents: object = "random"  # Opponents
+    opponents: object = "random"  # of the type Opponents
     power: str | None = None
     script: object = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PowersSettings(EnvSettings):
-    """Of those of PettingZoo."""
+    """The settings of the environments of PettingZoo."""
 
     OPTIONS: ClassVar = PowersOptions
     FIXED: ClassVar[RuleOptions] = {"press_rounds": 1}
@@ -120,7 +133,7 @@ class PowersSettings(EnvSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class TalkSettings(_AnySettings):
-    """Of the one in which a power negotiates."""
+    """The settings of the environment in which one power negotiates."""
 
     OPTIONS: ClassVar = TalkOptions
     FIXED: ClassVar[RuleOptions] = {"press": "offers", "press_rounds": 1}
@@ -156,15 +169,21 @@ def env_settings(
         if name not in options:
             wrong = f"got an unexpected keyword argument {name!r}{did_you_mean(name, options)}"
             raise TypeError(f"{type(env).__name__}.__init__() {wrong}")
-    passed = {field.name: arguments[field.name] for field in fields(cls) if field.name in arguments}
-    settings = convert(cls, passed | own, "this environment")
+    own_names = {field.name for field in fields(cls)}
+    values = {name: value for name, value in arguments.items() if name in own_names}
+    settings = convert(cls, values | own, "this environment")
     refuse_without_effect(settings, changed(settings))
-    changes: dict = {n: v for n, v in arguments.items() if n not in passed and v is not None}
-    base = GameRules.of(game)
+    rules: dict = {n: v for n, v in arguments.items() if n not in own_names and v is not None}
+    return settings, _with_rules(cls, GameRules.of(game), rules)
+
+
+def _with_rules(cls: type[_AnySettings], game: GameRules, rules: dict) -> GameRules:
+    """Return the rules of a game with those of the arguments. UserError: they contradict each
+    other, or the game has one that is no argument of the environment."""
     # FIXED comes first, since some rules have an effect only with it (`binding` with press), and
     # last, since an argument may change it (`press` without rounds sets its own).
-    rules = replace(GameRules.of(replace(base, **cls.FIXED), **changes), **cls.FIXED)
-    for name in changed(base).intersection(OPTIONS) - options.keys():
-        if getattr(base, name) != cls.FIXED.get(name):
+    result = replace(GameRules.of(replace(game, **cls.FIXED), **rules), **cls.FIXED)
+    for name in changed(game).intersection(OPTIONS) - cls.OPTIONS.__annotations__.keys():
+        if getattr(game, name) != cls.FIXED.get(name):
             raise UserError(f"{name} has no effect in this environment")
-    return settings, rules
+    return result

@@ -51,26 +51,54 @@ def check_run(run: Run, ranks: Ranks) -> None:
     advice = "draw it before `seed_generators(local.seed)`"
     shared_bytes, rank_bytes, parts = pack(run, ranks, advice)
     check_optimizers(run, parts)
-    run.setup.policy(run)
+    run.setup.policy(run)  # raises if a checkpoint cannot have its policy
     with probes.kept_generators():
-        second = type(run)(run.setup, ranks)
-        replaced = {
-            n: weakref.ref(p) for n, p in _attributes(second).items() if type(p).__weakrefoffset__
-        }
-        try:
-            restore(second, _saved(run, shared_bytes, [rank_bytes]), Ranks())
-        except Exception as error:
-            raise UserError(f"a checkpoint of this run cannot be read ({reason(error)})") from error
+        second, originals = _restored_copy(run, ranks, _saved(run, shared_bytes, [rank_bytes]))
         if pack(second, ranks, advice)[:2] != (shared_bytes, rank_bytes):
-            own, others = _hashes(run), _hashes(second)
-            changed = [name for name in own if others.get(name) != own[name]]
-            if changed:
-                name = changed[0]
-                raise UserError(f"a checkpoint would bring run.{name} back otherwise than it is")
-    if any(part() is not None for part in replaced.values()):
+            _refuse_changed(run, second)
+    _refuse_held(run, originals)  # while the second run lives, whose parts may hold them
+
+
+def _restored_copy(
+    run: Run, ranks: Ranks, saved: Mapping
+) -> tuple[Run, dict[str, weakref.ref[object]]]:
+    """Return a second run, restored from a checkpoint of the first, and its attributes as __init__
+    had made them, by name.
+
+    These are weak references, so that an object lives on only if something else holds it; numbers
+    and the like have none.
+    """
+    second = type(run)(run.setup, ranks)
+    originals = {
+        name: weakref.ref(part)
+        for name, part in _attributes(second).items()
+        if type(part).__weakrefoffset__
+    }
+    try:
+        restore(second, saved, Ranks())
+    except Exception as error:
+        raise UserError(f"a checkpoint of this run cannot be read ({reason(error)})") from error
+    return second, originals
+
+
+def _refuse_changed(run: Run, second: Run) -> None:
+    """Raise UserError if an attribute of the restored run is otherwise than in the first."""
+    restored = _hashes(second)
+    for name, own in _hashes(run).items():
+        if restored.get(name) != own:
+            raise UserError(f"a checkpoint would bring run.{name} back otherwise than it is")
+
+
+def _refuse_held(run: Run, originals: Mapping[str, weakref.ref[object]]) -> None:
+    """Raise UserError if an object that a checkpoint has replaced is still in use.
+
+    An example is an object of REBUILT that keeps the network in an attribute: a checkpoint brings
+    another one to `run.agent`, and the object would go on with the untrained one.
+    """
+    if any(part() is not None for part in originals.values()):
         gc.collect()  # objects that hold each other are not gone before
     for name in _attributes(run):
-        if name in replaced and replaced[name]() is not None:
+        if name in originals and originals[name]() is not None:
             raise UserError(
                 f"what REBUILT names holds run.{name}, and a checkpoint brings another: make it a "
                 "cached_property"
@@ -109,11 +137,11 @@ def save(run: Run, ranks: Ranks, log: RunLog) -> None:
         gathered = ranks.gather(rank_bytes)
         if ranks.rank > 0:
             return
-        pool, agents = run.pool, run.pool.agents
-        pool_numbers = [n for n in run.results.duels if n in agents]  # of its own copies
+        agents = run.pool.agents
+        copies = [n for n in run.results.duels if n in agents]  # the others are bots
         saved = run.setup.policy(run) | _saved(run, shared_bytes, gathered)
-        saved |= {name: getattr(run, name) for name in ("evaluations", "evaluated_at")}
-        saved |= {"copies": {pool.frozen_at[n]: agents[n].state_dict() for n in pool_numbers}}
+        saved |= {"evaluations": run.evaluations, "evaluated_at": run.evaluated_at}
+        saved |= {"copies": {run.pool.frozen_at[n]: agents[n].state_dict() for n in copies}}
         saved |= {"wandb_id": log.wandb_id, "files": files, "seconds": log.seconds}
         log.folder.save_checkpoint(run.step, checkpoints.to_bytes(saved))
 
@@ -122,8 +150,13 @@ def _saved(run: Run, shared_bytes: bytes, gathered: Sequence[bytes]) -> dict:
     """Return what a checkpoint has of the states that `pack` returns on all processes."""
     parts = (bytearray(part) for part in (shared_bytes, *gathered))
     state, *ranks = (torch.frombuffer(part, dtype=torch.uint8) for part in parts)
-    saved = {"run_format": RUN_FORMAT, "run": state, "ranks": ranks}
-    return saved | {"device": run.setup.device.type, "next_hook": RemovableHandle.next_id}
+    return {
+        "run_format": RUN_FORMAT,
+        "run": state,
+        "ranks": ranks,
+        "device": run.setup.device.type,
+        "next_hook": RemovableHandle.next_id,
+    }
 
 
 def pack(run: Run, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
@@ -132,13 +165,15 @@ def pack(run: Run, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
     UserError: an attribute cannot be kept, or differs between processes; then `advice` is what to
     do about it.
     """
-    anew, attributes = _made_anew(run), _attributes(run)
-    rank_state = {n: attributes.pop(n) for n in run.OF_RANK}, probes.generators(run.setup.device)
+    anew = _made_anew(run)
+    attributes = _attributes(run)
+    of_rank = {name: attributes.pop(name) for name in run.OF_RANK}
+    rank_state = of_rank, probes.generators(run.setup.device)
     try:
         shared_bytes, parts = dumps(attributes, anew)
         rank_bytes, rank_parts = dumps(rank_state, ChainMap(dict(enumerate(parts)), anew))
     except Exception:
-        _hashes(run)  # raises an error with the attribute's name, if one alone is the cause
+        _refuse_unkept(run)
         raise
     if len({*ranks.gather(hashlib.sha256(shared_bytes).digest())}) > 1:
         everywhere = ranks.gather(_hashes(run))
@@ -158,11 +193,11 @@ def unpack(
 
     `anew` are the objects that are not in the checkpoint, by key; tensors come to `device`.
     """
-    shared_bytes, rank_bytes = (p.numpy().tobytes() for p in (saved["run"], saved["ranks"][rank]))
-    shared = loads(shared_bytes, anew, saved["device"], device)
+    shared = loads(saved["run"].numpy().tobytes(), anew, saved["device"], device)
     # The bytes of a rank name shared objects by their numbers in the order in which `dumps` visited
     # them, which is the same for these, as they are equal.
     by_number = dict(enumerate(dumps(shared, anew)[1]))
+    rank_bytes = saved["ranks"][rank].numpy().tobytes()
     of_rank, generators = loads(rank_bytes, {**anew, **by_number}, saved["device"], device)
     return dict(shared) | of_rank, generators
 
@@ -181,7 +216,7 @@ def _made_anew(run: Run) -> dict[str, object]:
     # Globals of the script's module, which a new process imports.
     anew = {f".{name}": part for name, part in vars(sys.modules[type(run).__module__]).items()}
     anew |= {name: attrgetter(name)(run) for name in run.REBUILT} | {"run": run}
-    anew |= {"random": random._inst, "numpy": np.random.mtrand._rand}
+    anew |= {"random": random._inst, "numpy": np.random.mtrand._rand}  # the global generators
     anew |= {"torch": torch.default_generator}
     for name, module in run.agent.named_modules():
         if is_parametrized(module):  # PyTorch makes a class of its own for it
@@ -195,7 +230,8 @@ def _made_anew(run: Run) -> dict[str, object]:
 
 def _hashes(run: Run) -> dict[str, str]:
     """Return a hash of each attribute of a run; UserError if one cannot be kept."""
-    hashes, anew = {}, _made_anew(run)
+    anew = _made_anew(run)
+    hashes = {}
     for name, part in _attributes(run).items():
         try:
             hashes[name] = hashlib.sha256(dumps(part, anew)[0]).hexdigest()
@@ -205,6 +241,11 @@ def _hashes(run: Run) -> dict[str, str]:
                 "just as it is, name it, or its part that cannot be kept, in REBUILT"
             ) from error
     return hashes
+
+
+def _refuse_unkept(run: Run) -> None:
+    """Raise UserError with the name of the attribute that cannot be kept, if one alone cannot."""
+    _hashes(run)
 
 
 def restore(run: Run, saved: Mapping, ranks: Ranks) -> None:

@@ -47,7 +47,7 @@ def all_centers(
     taken = {code for codes in named.values() for code in codes}
     for v, code in enumerate(game_map.provinces):
         home = board.home_power[v]
-        owner = standing.get(code, game_map.powers[home] if home != NONE else None)
-        if board.province_center[v] != NONE and code not in taken and owner not in (None, *named):
+        owner = standing.get(code, game_map.powers[home] if home != NONE else "")
+        if board.province_center[v] != NONE and code not in taken and owner not in ("", *named):
             owned.setdefault(owner, []).append(code)
     return owned
