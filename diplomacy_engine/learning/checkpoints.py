@@ -67,6 +67,15 @@ class Checkpoint(dict):
                     raise UserError(f"{self.path}: {made_for}")
         return game_map
 
+    @property
+    def script_copy(self) -> Path | None:
+        """The copy, in the run folder, of the script that made it; None: there is none."""
+        for folder in self.path.parents[:2]:  # the file lies in the run or checkpoints/
+            copy = folder / Path(self["script_name"]).name
+            if copy.is_file() and file_sha256(copy) == self["script_sha256"]:
+                return copy
+        return None
+
 
 def read(path: str | Path) -> Checkpoint:
     """Return the checkpoint of a file; UserError if it is not a sound one."""

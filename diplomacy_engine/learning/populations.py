@@ -107,7 +107,7 @@ def population_players(
         else:  # a new network takes longer to make than a copy of one that is there
             with checkpoints.fitting(path, learner.file):
                 agent = frozen.frozen_copy(agents[shape], model)
-                learner.check_probe(saved, agent)
+                probes.check(saved, agent, learner.make_player, learner.file)
         players.append(learner.make_player(agent, member.name, greedy, settings))
     PolicyGroup(players, threads)
     return players

@@ -6,19 +6,24 @@ code computes another policy than the trained one.
 
 import functools
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from .._files import file_sha256
 from ..constants import Phase
+from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
 from ..players.policy.player import PolicyPlayer
 from ..rules.map import Map
+from .checkpoints import Checkpoint
 
 TOLERANCE = 1e-3  # other processors, and a GPU, differ by less
 ROUNDING = 1e-5  # and of large values by a share less than this
@@ -93,6 +98,37 @@ def probe(
     agent.train(training)
     logprobs = torch.cat([torch.from_numpy(sampled), scored.float().cpu()])
     return torch.cat([logprobs.clamp(min=LEAST_LOGPROB), torch.from_numpy(value)])
+
+
+def check(
+    saved: Checkpoint, agent: nn.Module, make_player: Callable[..., PolicyPlayer], script: Path
+) -> None:
+    """Raise UserError if the agent of a checkpoint, as `script` makes it, is not the policy that
+    was trained; note if nobody can tell, since the checkpoint has no probe."""
+    if "probe" not in saved:
+        _note(
+            f"{saved.path} has no probe: {script.name} may compute another policy than the one "
+            "that was trained"
+        )
+        return
+    computed = probe(make_player, agent, saved.map)
+    if not is_sound(saved["probe"], len(computed)):
+        raise UserError(f"{saved.path}: probe: damaged, or of other positions")
+    gap = difference(saved["probe"], computed)
+    if gap > TOLERANCE:
+        edited = "the edit, or edit a copy of another name"
+        if file_sha256(script) == saved["script_sha256"]:
+            edited = "the change in diplomacy_engine, or in a module that the script imports"
+        raise UserError(
+            f"{saved.path}: {script} computes another policy than the one that was trained "
+            f"(it differs by {gap:.2g}): undo {edited}"
+        )
+
+
+@functools.cache
+def _note(text: str) -> None:
+    """Print a note, once."""
+    print(f"note: {text}", file=sys.stderr)
 
 
 def is_sound(stored: object, size: int) -> bool:

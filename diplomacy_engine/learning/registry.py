@@ -1,13 +1,17 @@
 """Which code plays a checkpoint: only a script with the name of the one that trained it, be it
 bundled, running or named by the user. No checkpoint chooses code: the copy of a script in a run
-folder runs only if `--script own` says so."""
+folder runs only if `--script own` says so.
+
+A script's last lines call `register`, which makes a `Learner` of its settings and its network. For
+a checkpoint, `of_checkpoint` chooses the learner, and `policy_of_checkpoint` makes a player.
+"""
 
 import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -37,7 +41,11 @@ BUNDLED = {
     "anchored.py": "diplomacy_learners.anchored",
     "language_model.py": "diplomacy_learners.language_model",
 }
-_known: dict[Path, "Learner"] = {}
+_learners: dict[Path, "Learner"] = {}  # by the file of the script that has registered them
+
+
+def _no_network(settings: Mapping, game_map: Map) -> nn.Module:
+    raise UserError("what this script trains is no network of policies")
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ class Learner:
 
     file: Path
     args_class: type  # its settings; its defaults are for what an older checkpoint lacks
-    make_agent: Callable[[Mapping, Map], nn.Module] | None = None  # of settings: a new network
+    make_agent: Callable[[Mapping, Map], nn.Module] = _no_network  # of settings: a new network
     make_player: Callable[..., PolicyPlayer] = policy_player  # of agent, name, greedy ...
     talks: bool = False  # whether powers talk before they order, in training and evaluations
     # In the place of these two, if what it trains is no network of policies.
@@ -83,33 +91,13 @@ class Learner:
                 checkpoints.check_weights(saved["model"], self.weights(settings, saved.map))
                 agent = self.make_agent(settings, saved.map)
                 agent.load_state_dict(saved["model"])
-                self.check_probe(saved, agent)
+                probes.check(saved, agent, self.make_player, self.file)
         except UserError as error:
-            own = file_sha256(self.file) != saved["script_sha256"] and _copy_of_script(saved)
-            hint = "; `--script own` plays it by the script in its folder"
-            raise UserError(f"{error}{hint * bool(own)}") from None
+            hint = ""
+            if saved.script_copy and file_sha256(self.file) != saved["script_sha256"]:
+                hint = "; `--script own` plays it by the script in its folder"
+            raise UserError(f"{error}{hint}") from None
         return agent
-
-    def check_probe(self, saved: Checkpoint, agent: nn.Module) -> None:
-        """Raise UserError if a policy is not the one that was trained; note if nobody can tell."""
-        if "probe" not in saved:
-            _note(
-                f"{saved.path} has no probe: {self.name} may compute another policy than the one "
-                "that was trained"
-            )
-            return
-        computed = probes.probe(self.make_player, agent, saved.map)
-        if not probes.is_sound(saved["probe"], len(computed)):
-            raise UserError(f"{saved.path}: probe: damaged, or of other positions")
-        gap = probes.difference(saved["probe"], computed)
-        if gap > probes.TOLERANCE:
-            edited = "the edit, or edit a copy of another name"
-            if file_sha256(self.file) == saved["script_sha256"]:
-                edited = "the change in diplomacy_engine, or in a module that the script imports"
-            raise UserError(
-                f"{saved.path}: {self.file} computes another policy than the one that was trained "
-                f"(it differs by {gap:.2g}): undo {edited}"
-            )
 
     def weights(self, settings: Mapping, game_map: Map) -> dict[str, torch.Tensor]:
         """Return the weights of a network by name, in shape and type: they have no memory."""
@@ -127,8 +115,8 @@ class Learner:
             how = f"{same}; else use a copy of {self.name} that imports that script"
             raise UserError(f"--{flag} {name} was made by {quoted(maker, 60)}: {how}")
         self.agent(saved)  # says what is wrong if it does not fit
-        own = self.settings(saved["args"]) if maker == self.name else saved["args"]
-        return Checkpoint(path, saved | {"args": own})
+        args = self.settings(saved["args"]) if maker == self.name else saved["args"]
+        return Checkpoint(path, saved | {"args": args})
 
 
 class _Read(dict):
@@ -156,61 +144,84 @@ def register(
     module: str,
     file: str,
     args_class: type,
-    make_agent: Callable[..., nn.Module] | None = None,
+    make_agent: Callable[..., nn.Module] = _no_network,
     make_player: Callable[..., PolicyPlayer] = policy_player,
     talks: bool = False,
     load: Callable[..., Player] | None = None,
 ) -> Learner:
-    """Make a script known, as its last line but the main one; the rest is of `Learner`."""
+    """Make a script known, as its last line but the main one.
+
+    Args:
+        module: its `__name__`.
+        file: its `__file__`.
+        args_class, make_agent, make_player, talks, load: as in Learner. They are written out for
+            the editors and type checkers of those who write a script.
+    """
     path = Path(file).resolve()
-    learner = Learner(path, args_class, make_agent, make_player, talks, load)
-    if module == "__main__":  # whoever imports it by its name gets the one that runs
+    if module == "__main__":
+        # A learner that imports the running script by its name gets this module, and no second one
+        # with other classes.
         package = "diplomacy_learners." if path.parent.name == "diplomacy_learners" else ""
         sys.modules.setdefault(package + path.stem, sys.modules[module])
-    _known[path] = learner
+    learner = Learner(path, args_class, make_agent, make_player, talks, load)
+    _learners[path] = learner
     return learner
 
 
 def of_file(file: str | Path) -> Learner:
-    """Return the learner that a script registers; it runs, unless it has."""
+    """Return the learner that a script registers; the script runs, unless it has.
+
+    UserError: there is no such script, it cannot be loaded, or it registers nothing.
+    """
     path = Path(file).resolve()
-    if path in _known:
-        return _known[path]
+    if path in _learners:
+        return _learners[path]
     if path.suffix != ".py" or not path.is_file():
         raise UserError(f"there is no script {file} to play checkpoints with")
-    name = path.stem if path.stem not in sys.modules else f"{path.stem}_{len(_known)}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
     beside = {str(path.parent)}.difference(sys.path)  # a learner may import a script there
     sys.path += beside
     try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
-        del sys.modules[name]
-        if isinstance(error, ImportError | SyntaxError):
-            raise UserError(f"{file} cannot be loaded: {error}") from error
-        raise
+        _run(path)
+    except (ImportError, SyntaxError) as error:
+        raise UserError(f"{file} cannot be loaded: {error}") from error
     finally:
         sys.path[:] = [folder for folder in sys.path if folder not in beside]
-    if path not in _known:
+    if path not in _learners:
         raise UserError(f"{file} is not a learner: it does not call registry.register")
-    return _known[path]
+    return _learners[path]
+
+
+def _run(path: Path) -> None:
+    """Run a script as a module of its own, also where its name is that of another module."""
+    name = path.stem if path.stem not in sys.modules else f"{path.stem}_{len(_learners)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # a .py file has both
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
 
 
 def bundled(name: str = f"{PLAIN}.py") -> Learner:
     """Return a learner of BUNDLED, or the one that runs in its place."""
-    return _known[Path(importlib.import_module(BUNDLED[name]).__file__).resolve()]
+    return of_file(str(importlib.import_module(BUNDLED[name]).__file__))
 
 
 def of_checkpoint(saved: Checkpoint, script: str | Path | None = None) -> Learner:
-    """Return the learner that plays a checkpoint: that of `script` (OWN: the copy in its folder),
-    else the script with the name, and best the content, of the one that trained it."""
-    copy, name = _copy_of_script(saved), saved["script_name"]
-    if script is not None and (script != OWN or copy):
-        return of_file(copy if script == OWN else script)
-    # A script of the same name may be known since the user has named it for another checkpoint.
-    alike = [learner for learner in _known.values() if learner.name == name]
+    """Return the learner that plays a checkpoint: that of `script` (OWN: the copy in its folder, if
+    there is one), else the script with the name, and best the content, of the one that trained it.
+    """
+    if script == OWN:
+        if saved.script_copy:
+            return of_file(saved.script_copy)
+    elif script is not None:
+        return of_file(script)
+    name = saved["script_name"]
+    # A script of the same name may be there since the user has named it for another checkpoint.
+    alike = [learner for learner in _learners.values() if learner.name == name]
     for learner in alike:
         if learner.file.is_file() and file_sha256(learner.file) == saved["script_sha256"]:
             return learner
@@ -218,16 +229,8 @@ def of_checkpoint(saved: Checkpoint, script: str | Path | None = None) -> Learne
         return bundled(name)
     if alike:
         return alike[-1]
-    named = f"name that script, as in {copy or Path(name).name}:{saved.path}"
+    named = f"name that script, as in {saved.script_copy or Path(name).name}:{saved.path}"
     raise UserError(f"{saved.path} was made by {quoted(name, 60)}: {named}")
-
-
-def _copy_of_script(saved: Checkpoint) -> Path | None:
-    for folder in saved.path.parents[:2]:  # the file lies in the run or checkpoints/
-        copy = folder / Path(saved["script_name"]).name
-        if copy.is_file() and file_sha256(copy) == saved["script_sha256"]:
-            return copy
-    return None
 
 
 def policy_of_checkpoint(
@@ -245,9 +248,3 @@ def policy_of_checkpoint(
         return learner.make_player(agent, str(saved.path), greedy, learner.settings(saved["args"]))
     except UserError as error:
         raise UserError(f"checkpoint {saved.path} cannot be played: {error}") from error
-
-
-@cache
-def _note(text: str) -> None:
-    """Print a note, once."""
-    print(f"note: {text}", file=sys.stderr)

@@ -398,7 +398,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
                 there, here = quoted(saved["args"][name], 20), quoted(value, 20)
                 why = f"{name} is {there} in its checkpoint, and {here} in args.json"
                 raise UserError(f"{folder.path}: cannot be continued: {why}")
-        if learner.make_agent:
+        if learner.load is None:
             learner.agent(saved)  # it computes what was trained
         args, game_map = _with_teams(learner, args, Map(saved["map_facts"], saved["map_name"]))
         count = len(saved["ranks"])

@@ -1,8 +1,15 @@
-"""Players by name or checkpoint; learning/ and extras/language/ are loaded only if needed."""
+"""Players by name or checkpoint; learning/ and extras/language/ are loaded only if needed.
+
+A name is read once as a `PlayerSpec` (names.py). `load_player` makes its player: `_Loader` has a
+case for each kind of spec, and makes the players inside it (the policy of a search) likewise.
+`policy_map` says which map a policy has learned, before anything else of it is needed.
+"""
 
 import importlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -60,53 +67,73 @@ def load_player(
     PlayerError: there is no such player, or the checkpoint cannot be played. UserError: the name is
     invalid, or its parts do not fit each other.
     """
+    spec = assuming(parse_player(name), assume)
+    player = _Loader(game_map, script, device, greedy, careful).load(spec)
+    vars(player)["spec"] = spec  # by which matches know equal players
+    return player
 
-    def load(spec: PlayerSpec) -> Player:
+
+@dataclass(frozen=True)
+class _Loader:
+    """Makes a player and those inside it, by the arguments of `load_player`."""
+
+    game_map: Map | None
+    script: str | Path | None
+    device: str
+    greedy: bool
+    careful: bool
+
+    def load(self, spec: PlayerSpec) -> Player:
         match spec:
             case names.BotSpec():
                 return make_bot(spec.name)
-            case names.LanguageSpec():
-                return language("loading").load_language_player(spec, device, greedy)
-            case names.VoiceSpec():
-                talker = spec.kind == "talker"
-                voice = language("talker").Talker if talker else NEGOTIATORS[spec.kind]
-                return voice(load(spec.player), short_name(spec), **dict(spec.options))
-            case names.SearchSpec():
-                return make_search(spec, load)
+            case names.PolicySpec():
+                return self._named(spec, self._policy(spec))
             case names.MemberSpec():
-                population = read_population(Path(spec.path).parent, game_map)
-                members, likeliest = [population.member(spec.name)], greedy or spec.greedy
-                player: Any = load_members(population, members, greedy=likeliest, threads=1)[0]
-                player.name, player.careful = short_name(spec), careful
-                return player
+                return self._named(spec, self._member(spec))
+            case names.SearchSpec():
+                return make_search(spec, self.load)
+            case names.VoiceSpec():
+                kind = (
+                    language("talker").Talker if spec.kind == "talker" else NEGOTIATORS[spec.kind]
+                )
+                return kind(self.load(spec.player), short_name(spec), **dict(spec.options))
+            case names.LanguageSpec():
+                loading = language("loading")
+                return loading.load_language_player(spec, self.device, self.greedy)
             case names.ProgramSpec():
                 programs = importlib.import_module("diplomacy_engine.extras.programs.player")
-                return programs.start_program(spec, greedy)
+                return programs.start_program(spec, self.greedy)
             case names.OwnSpec():
                 return _own_player(spec)
-            case names.PolicySpec():
-                saved = _checkpoint(spec)
-                if game_map is not None:
-                    check_map(saved, f"checkpoint {saved.path}", game_map)
-                file, likeliest = spec.script or script, greedy or spec.greedy
-                player = learning("registry").policy_of_checkpoint(saved, file, likeliest, device)
-                player.name, player.careful = short_name(spec), careful
-                return player
         raise PlayerError(
             f"{quoted(spec.text)} is a member of a population that `play` draws for each game; "
             "name a member or a policy here"
         )
 
-    spec = assuming(parse_player(name), assume)
-    player = load(spec)
-    vars(player)["spec"] = spec  # by which matches know equal players
-    return player
+    def _policy(self, spec: names.PolicySpec) -> Any:
+        saved = _checkpoint(spec)
+        if self.game_map is not None:
+            check_map(saved, f"checkpoint {saved.path}", self.game_map)
+        script, greedy = spec.script or self.script, self.greedy or spec.greedy
+        return learning("registry").policy_of_checkpoint(saved, script, greedy, self.device)
+
+    def _member(self, spec: names.MemberSpec) -> Any:
+        population = read_population(Path(spec.path).parent, self.game_map)
+        members = [population.member(spec.name)]
+        return load_members(population, members, greedy=self.greedy or spec.greedy, threads=1)[0]
+
+    def _named(self, spec: PlayerSpec, player: Any) -> Player:
+        player.name = short_name(spec)
+        player.careful = self.careful
+        return player
 
 
 def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) -> Player:
     """Return the search of a spec; `load` makes the policies in it. UserError: its policy has no
     values."""
-    policy, options = load(spec.policy), dict(spec.options)
+    policy = load(spec.policy)
+    options = dict(spec.options)
     if not isinstance(policy, PolicyPlayer) or policy.settings is None:
         without = f"{quoted(spec.policy.text, 60)} has no values to search with"
         raise UserError(f"{quoted(spec.text, 100)}: {without}, as a trained policy has")
@@ -124,7 +151,7 @@ def make_assumptions(
     """Return the models of the other players for a search of `policy`; `load` makes them."""
     players = assumed.players
     if assumed.kind == "pool":
-        folder = Path(players[0].files[0]).parent / "checkpoints"
+        folder = Path(players[0].files[0] or "").parent / "checkpoints"
         players = [parse_player(path) for path in sorted(folder.glob("*.pt"))]
         if not players:
             where = f"--assume {quoted(assumed.text, 60)}"
@@ -195,13 +222,11 @@ def language(module: str) -> ModuleType:
 
 
 def _checkpoint(spec: names.PolicySpec) -> Any:
-    """Return a policy's checkpoint. A command that keeps the spec, for the map of the policy and
-    then for its player, reads the file once."""
+    """Return a policy's checkpoint. PlayerError: there is none of this name."""
     path = policy_file(spec.path)
-    if spec.checkpoint is None and os.path.isfile(path):
-        object.__setattr__(spec, "checkpoint", learning("checkpoints").read(path))
-    if spec.checkpoint is not None:
-        return spec.checkpoint
+    if os.path.isfile(path):
+        stat = os.stat(path)
+        return _read_checkpoint(path, (stat.st_ino, stat.st_mtime_ns, stat.st_size))
     if os.path.isdir(spec.path):
         reason = f"the folder {spec.path} has neither {CHECKPOINT} nor {POLICY}"
     else:
@@ -209,6 +234,13 @@ def _checkpoint(spec: names.PolicySpec) -> Any:
         listed = f"listed by `python -m diplomacy_engine policies`{near}"
         reason = f"it is neither a bot ({', '.join(BOTS)}), a file, nor {listed}"
     raise PlayerError(f"there is no player {quoted(spec.text, 300)}: {reason}")
+
+
+@lru_cache(maxsize=1)
+def _read_checkpoint(path: Path, version: tuple[int, ...]) -> Any:
+    """Return what a file holds. The newest is kept, since a command asks for a policy's map first
+    and then for its player; another `version` is another file under the same path."""
+    return learning("checkpoints").read(path)
 
 
 def check_map(saved: dict, what: str, game_map: Map) -> None:

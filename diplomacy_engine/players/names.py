@@ -88,8 +88,6 @@ class PolicySpec(PlayerSpec):
     path: str = _path()  # of the file, its run folder, or the name of a bundled policy
     script: str | None = _path(default=None)  # that plays it; None: the one that is found for it
     greedy: bool = False  # it gives its likeliest orders, whatever else is said
-    # What its file holds, once it is read: see players/loading.py.
-    checkpoint: Any = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def test_an_edited_script_and_the_copy_in_the_run_folder(tmp_path, capsys):
     policy_of(copy, run / "checkpoint.pt", mine=torch.ones(3))
     with pytest.raises(UserError, match=r"does not fit.*--script own"):
         load_player(run)
-    assert copy not in registry._known  # it was pointed out, not run
+    assert copy not in registry._learners  # it was pointed out, not run
     named = f"{copy}:{run}"
     expected = asked(POLICY)  # the weight more has no effect
     assert asked(named) == asked(run, script=copy) == asked(run, script="own") == expected

@@ -4,14 +4,14 @@ import sys
 
 import pytest
 
-from diplomacy_engine.learning import registry
+from diplomacy_engine.learning import probes, registry
 
 
 @pytest.fixture
 def imported(monkeypatch):
     """Return a function that imports a script by its path; afterwards nobody knows it."""
-    monkeypatch.setattr(registry, "_known", dict(registry._known))
-    registry._note.cache_clear()
+    monkeypatch.setattr(registry, "_learners", dict(registry._learners))
+    probes._note.cache_clear()
     before = set(sys.modules)
     yield lambda path: sys.modules[registry.of_file(path).args_class.__module__]
     for name in set(sys.modules) - before:

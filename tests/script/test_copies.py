@@ -37,8 +37,10 @@ def mine(made_once, imported, monkeypatch) -> tuple[Path, Path]:
         return train(folder / "runs", script=script, learning_rate=0.01, **FEW)
 
     run = made_once("mine", make)
-    known = {path: learner for path, learner in registry._known.items() if path.name != "mine.py"}
-    monkeypatch.setattr(registry, "_known", known)
+    known = {
+        path: learner for path, learner in registry._learners.items() if path.name != "mine.py"
+    }
+    monkeypatch.setattr(registry, "_learners", known)
     return run.parents[1] / "mine.py", run
 
 

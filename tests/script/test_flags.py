@@ -85,7 +85,7 @@ def test_the_help_of_a_command_has_every_flag_and_every_number_a_range(name, mon
         pytest.importorskip("transformers")
     script = pytest.importorskip(name, exc_type=ImportError)
     monkeypatch.setattr(sys, "argv", [name, "--help"])
-    monkeypatch.setattr(registry, "_known", dict(registry._known))  # it registers once more
+    monkeypatch.setattr(registry, "_learners", dict(registry._learners))  # it registers once more
     with pytest.raises(SystemExit) as end:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     shown = capsys.readouterr().out

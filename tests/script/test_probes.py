@@ -14,7 +14,7 @@ from support.training import load, refused, resume, train, write_config
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player
 from diplomacy_engine.constants import Phase
-from diplomacy_engine.learning import checkpoints, probes, registry
+from diplomacy_engine.learning import checkpoints, probes
 from diplomacy_engine.learning.boards import BoardInputs
 from diplomacy_engine.players.loading import load_members
 from diplomacy_engine.players.policy.files import policy_file, ready_policies
@@ -199,5 +199,5 @@ def test_a_run_of_another_version_and_a_damaged_checkpoint(tmp_path, capsys):
 def test_its_own_run_is_not_continued_by_other_code(tmp_path, monkeypatch, capsys):
     run = train(tmp_path / "runs", total_timesteps=60)
     edit_code(monkeypatch, "network")
-    registry._note.cache_clear()
+    probes._note.cache_clear()
     refused(["--resume", str(run), "--total-timesteps", "120"], SCRIPT, capsys=capsys)
