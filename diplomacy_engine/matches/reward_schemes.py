@@ -6,20 +6,24 @@ How the rewards differ then comes from this change alone.
 
 The scheme is the first that holds of those of Song et al. 2019 (Arena, 2.3.1). Games can contradict
 a scheme, never prove it.
+
+`play_pairs` plays the games and adds up their rewards, `judge` finds the scheme of such sums, and
+`check_reward` does both for each group of powers that may be rivals, and gives examples.
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from ..constants import RUNNING
 from ..errors import UserError
+from ..games.vector_game import VectorGame
 from ..players.asking import ask_players
 from ..players.protocols import Player
 from ..rules.map import Map
-from ..scoring.mixes import make_reward_mix
+from ..scoring.mixes import RewardMix, make_reward_mix
 from ..scoring.rewards import Reward, reward_input
 from .match import Match, MatchOptions, match_settings, names_apart
 
@@ -56,7 +60,7 @@ class Verdict(NamedTuple):
     # the other policy, or with it.
     conflict: float
     common: float
-    against: dict[str, int]  # pair that contradicts most, of each scheme before the verdict
+    against: dict[str, int]  # scheme before the verdict -> the pair that contradicts it most
 
 
 def play_pairs(
@@ -76,27 +80,50 @@ def play_pairs(
     num_powers = len(settings.game_map.powers)
     seeds, seats, power = _draw_pairs(settings.seed, num_pairs, num_powers, len(players))
     sums = {name: np.zeros(seats.shape) for name in rewards}
-    pays_limit, differ = settings.rules.year_limit != "truncate", False
+    differ = False
     for first in range(0, num_pairs, BATCH):
         batch = slice(first, first + BATCH)
         seated = seats[:, batch].reshape(-1, num_powers)  # first the games, then their twins
-        games, rows = settings.new_games(len(seated), players), np.arange(len(seated))
-        games.seed_games(rows, np.tile(seeds[batch], 2))
-        state = games.state
-        while (running := state.end == RUNNING).any():
-            decisions = games.decisions()
-            player_numbers = seated[decisions.game, decisions.power]
-            result = games.step(ask_players(games, decisions, players, player_numbers))
-            position = reward_input(result, games.board.victory_centers, pays_limit)
-            for name, reward in rewards.items():
-                paid = np.where(running[:, None], reward(position), 0.0)
-                sums[name][:, batch] += paid.reshape(2, -1, num_powers)
+        games = settings.new_games(len(seated), players)
+        games.seed_games(np.arange(len(seated)), np.tile(seeds[batch], 2))
+        pays_limit = settings.rules.year_limit != "truncate"
+        for paid in _play(games, players, seated, rewards, pays_limit):
+            for name, amounts in paid.items():
+                sums[name][:, batch] += amounts.reshape(2, -1, num_powers)
             if progress is not None:
-                progress(first + np.count_nonzero(state.end != RUNNING) / 2)
-        for array in (state.center_owner, state.unit_power, state.unit_location, state.year):
-            one, other = np.split(array, 2)
-            differ = differ or not np.array_equal(one, other)
+                progress(first + np.count_nonzero(games.state.end != RUNNING) / 2)
+        differ = differ or _twins_differ(games)
     return GamePairs(seeds, seats, power, sums, differ)
+
+
+def _play(
+    games: VectorGame,
+    players: Sequence[Player],
+    seated: np.ndarray,
+    rewards: Mapping[str, Reward],
+    pays_limit: bool,
+) -> Iterator[dict[str, np.ndarray]]:
+    """Play games to their ends, and yield after each phase what the rewards pay, (games, P) each.
+
+    `seated` (games, P) is the number of the player at each power; `pays_limit`: a game that reaches
+    the year limit is paid as a draw.
+    """
+    while (running := games.state.end == RUNNING).any():
+        decisions = games.decisions()
+        player_numbers = seated[decisions.game, decisions.power]
+        result = games.step(ask_players(games, decisions, players, player_numbers))
+        position = reward_input(result, games.board.victory_centers, pays_limit)
+        yield {
+            name: np.where(running[:, None], reward(position), 0.0)
+            for name, reward in rewards.items()
+        }
+
+
+def _twins_differ(games: VectorGame) -> bool:
+    """Tell whether a game of the first half ended in another position than its twin."""
+    state = games.state
+    arrays = state.center_owner, state.unit_power, state.unit_location, state.year
+    return not all(np.array_equal(*np.split(array, 2)) for array in arrays)
 
 
 def _draw_pairs(
@@ -119,21 +146,35 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     `exchanged` (pairs,) is the agent whose policy differs.
     """
     tolerance = TOLERANCE * np.abs(rewards).max(initial=0.0)
-    exact = rewards[1] - rewards[0]
-    change = np.where(np.abs(exact) > tolerance, exact, 0.0)  # (pairs, n)
-    total = np.where(np.abs(exact.sum(1)) > tolerance, exact.sum(1), 0.0)  # (pairs,)
+
+    def beyond_tolerance(changes: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(changes) > tolerance, changes, 0.0)
+
+    exact = rewards[1] - rewards[0]  # (pairs, n)
+    change = beyond_tolerance(exact)
+    sum_change = np.abs(beyond_tolerance(exact.sum(1)))  # (pairs,)
     pair = np.arange(len(change))
-    own, others = change[pair, exchanged], change.copy()
+    own = change[pair, exchanged]  # (pairs,)
+    others = change.copy()
     others[pair, exchanged] = 0.0
-    along = others * own[:, None]  # positive where both rise or both fall
-    # By how much each pair contradicts each scheme but the last.
-    sizes = np.abs(own), np.abs(others).max(1), np.abs(total), np.maximum(-along, 0.0).max(1)
-    refuted = itertools.takewhile(lambda item: item[1].any(), zip(SCHEMES, sizes))
-    against = {scheme: int(size.argmax()) for scheme, size in refuted}
-    low, high = float(rewards.sum(2).min()), float(rewards.sum(2).max())
-    conflict, common = (float(pairs.any(1).mean()) for pairs in (along < 0, along > 0))
-    sum_change = float(np.abs(total).max())
-    return Verdict(SCHEMES[len(against)], low, high, sum_change, conflict, common, against)
+    along = others * own[:, None]  # (pairs, n), positive where both rise or both fall
+    contradiction = {  # by how much each pair contradicts a scheme, (pairs,)
+        "non-learnable": np.abs(own),
+        "isolated": np.abs(others).max(1),
+        "competitive": sum_change,
+        "collaborative": np.maximum(-along, 0.0).max(1),
+    }
+    refuted = itertools.takewhile(lambda scheme: contradiction[scheme].any(), contradiction)
+    against = {scheme: int(contradiction[scheme].argmax()) for scheme in refuted}
+    return Verdict(
+        scheme=SCHEMES[len(against)],
+        low=float(rewards.sum(2).min()),
+        high=float(rewards.sum(2).max()),
+        sum_change=float(sum_change.max()),
+        conflict=float((along < 0).any(1).mean()),
+        common=float((along > 0).any(1).mean()),
+        against=against,
+    )
 
 
 class Group(NamedTuple):
@@ -150,8 +191,8 @@ def groups_of(game_map: Map) -> dict[str, Group]:
     of powers 0, 1, 2 and agents 0, 0, 1, and `within ENGLAND+ITALY`, of powers 0, 1 and agents
     0, 1. Without teams, all powers are agents of one group.
     """
-    parts, groups = game_map.teams.parts, {}
-    for depth, (group_of, agent_of) in enumerate(itertools.pairwise(parts)):
+    groups = {}
+    for depth, (group_of, agent_of) in enumerate(itertools.pairwise(game_map.teams.parts)):
         for number in range(int(group_of.max()) + 1):
             powers = np.flatnonzero(group_of == number)
             agents, agent = np.unique(agent_of[powers], return_inverse=True)
@@ -178,29 +219,35 @@ def check_reward(
     `against` has pairs of games that contradict the schemes before.
     """
     settings = match_settings(match, **changes)
-    game_map, names = settings.game_map, names_apart(players)
-    mix, least = make_reward_mix(reward, game_map), len(game_map.powers)
+    game_map = settings.game_map
+    names = names_apart(players)
+    least = len(game_map.powers)  # each power's policy is exchanged once
     if len(set(names)) < 2 or num_pairs < least:
         raise UserError(f"this needs two different players or more, and at least {least} pairs")
+    mix = make_reward_mix(reward, game_map)
     pairs = play_pairs(settings, players, mix.parts, num_pairs, progress)
     if not pairs.differ:
         raise UserError("all games ended as their twins did: these players are too alike to tell")
-    weights = {trained: mix.weights(trained) for trained in (0.0, 0.5, 1.0)}
-    if weights[0.0] == weights[0.5] == weights[1.0]:
-        weights = {0.0: weights[0.0]}
     checks = []
-    for trained, shares in weights.items():
-        paid = np.sum([share * pairs.rewards[name] for name, share in shares.items()], axis=0)
+    for trained, weights in _weights_over_training(mix).items():
+        paid = np.sum([weight * pairs.rewards[name] for name, weight in weights.items()], axis=0)
         for among, group in groups_of(game_map).items():
             verdict, count = _judge_group(pairs, paid, group)
             examples = {
                 scheme: _example(game_map, names, pairs, paid, pair)
                 for scheme, pair in verdict.against.items()
             }
-            summary = {"progress": trained, "among": among, "pairs": count}
-            checks.append(summary | verdict._asdict() | {"against": examples})
+            about_check = {"progress": trained, "among": among, "pairs": count}
+            checks.append(about_check | verdict._asdict() | {"against": examples})
     about = {"reward": reward, "players": list(names), "pairs": num_pairs}
     return about | settings.facts() | {"checks": checks}
+
+
+def _weights_over_training(mix: RewardMix) -> dict[float, Mapping[str, float]]:
+    """Return the weights of a mix by the share of training that is over; one if they are alike."""
+    weights = {trained: mix.weights(trained) for trained in (0.0, 0.5, 1.0)}
+    alike = weights[0.0] == weights[0.5] == weights[1.0]
+    return {0.0: weights[0.0]} if alike else weights
 
 
 def _judge_group(pairs: GamePairs, paid: np.ndarray, group: Group) -> tuple[Verdict, int]:
