@@ -1,8 +1,17 @@
 """The flags of every command, a dataclass each; the command's module implements them.
 
-Here nothing else of the engine is imported, so that a help is printed at once. Flags that several
-commands share are base classes, which also set their order in the help; the condition of a shared
-flag reads what all these commands have.
+A field is a flag: its name, its type with the range of its values, its default, and below it its
+help. The docstring of a command's class is the text of its help.
+
+Flags that several commands share are base classes. They set the order of flags in the help, too: a
+help begins with the flags of the last base class. So flags that one command has alone are a base
+class where they are to come before the shared ones.
+
+`OnlyIf` in a type is the condition without which the flag has no effect; who names it then gets an
+error. The condition of a shared flag reads only flags that all its commands have, or reads them
+with `getattr` and a default.
+
+Here nothing else of the engine is imported, so that a help is printed at once.
 """
 
 from collections.abc import Callable
@@ -27,34 +36,47 @@ DUMMIES = "all-dummies"  # in place of a power: those that nobody plays
 def _some_player_is(*kinds: str, alone: bool = False) -> Callable[..., bool]:
     """Return a condition: that flags name a player of these kinds of players/names.py.
 
-    A search, and a player that talks, is also of the kind of the player in it; with `alone` only
-    the latter is. The condition holds, too, while it is not known who plays: where flags name
-    nobody, where a saved game names the players, and where a page asks for them.
+    A search, and a player that talks, is also of the kind of the player in it: `nash+small-pure-1`
+    is a VoiceSpec and a PolicySpec, `fast:small-pure-1` a SearchSpec and a PolicySpec. With `alone`
+    only the player that talks is so, and the second one is no PolicySpec. The condition holds, too,
+    while it is not known who plays: where flags name nobody, where a saved game names the players,
+    and where a page asks for them.
     """
 
     def applies(flags: Any) -> bool:
         from ..players import names
 
         types = tuple(getattr(names, kind) for kind in kinds)
-        values = [getattr(flags, name, None) for name in ("player", "against", "players", "hint")]
-        named = [name for v in values for name in ([v] if isinstance(v, str) else v or ())]
-        if not named or getattr(flags, "resume", None) or _page_asks(flags):
+        players = _named_players(flags)
+        if not players or getattr(flags, "resume", None) or _page_asks(flags):
             return True
-        players = [[*names.parts(name)] for name in named]
-        if alone:  # `parts` has a player that talks first, and then the one that orders
-            players = [parts[: 1 + isinstance(parts[0], names.VoiceSpec)] for parts in players]
-        return any(isinstance(part, types) for parts in players for part in parts)
+        for player in players:
+            parts = [*names.parts(player)]
+            if alone and isinstance(parts[0], names.VoiceSpec):
+                parts = parts[:2]  # the player that talks, and the one in it that orders
+            elif alone:
+                parts = parts[:1]
+            if any(isinstance(part, types) for part in parts):
+                return True
+        return False
 
     return applies
 
 
+def _named_players(flags: Any) -> list[str]:
+    """Return the players that flags name, whichever of these flags the command has."""
+    values = [getattr(flags, name, None) for name in ("player", "against", "players", "hint")]
+    return [name for v in values for name in ([v] if isinstance(v, str) else v or ())]
+
+
 def _page_asks(flags: Any) -> bool:
-    """Whether `play` shows a page on which its host chooses the players."""
+    """Tell whether `play` shows a page on which its host chooses the players."""
     asks = not getattr(flags, "text", True) and hasattr(flags, "guest")
     return asks and not (flags.power or flags.guest or flags.watch)
 
 
 def _is_page(flags: Any) -> bool:
+    """Tell whether `replay` writes a page."""
     return (flags.output or "").lower().endswith(".html")
 
 
@@ -76,6 +98,8 @@ _NEEDS_PAGE = OnlyIf("with --text there is no page", lambda flags: not flags.tex
 
 @dataclass(kw_only=True)
 class TeamFlags:
+    """Flags of commands that play games, or rate players, in teams."""
+
     teams: str = ""
     """powers that win and lose together: ENGLAND+ITALY, or several teams separated by commas; each
     team has one player"""
@@ -88,6 +112,8 @@ class TeamFlags:
 
 @dataclass(kw_only=True)
 class GameFlags:
+    """Flags of commands that play many games."""
+
     seed: Natural = 1
     """the same seed gives the same result"""
     max_years: Years | None = None
@@ -100,6 +126,8 @@ class GameFlags:
 
 @dataclass(kw_only=True)
 class DealFlags:
+    """Flags of games in which powers talk; the command's own flag `press` says how."""
+
     press_rounds: Annotated[Rounds | None, _NEEDS_PRESS] = None
     """rounds of offers in a movement phase, 1 to 4; None: 1, or in `play` 4"""
     open_press: Annotated[bool, _NEEDS_PRESS] = False
@@ -110,6 +138,8 @@ class DealFlags:
 
 @dataclass(kw_only=True)
 class PlayerFlags:
+    """How players play that others have named."""
+
     greedy: Annotated[bool, _HAS_POLICY] = False
     """policies play their likeliest orders instead of sampling"""
     assume: Annotated[str | None, _HAS_SEARCH] = None
@@ -122,6 +152,8 @@ class PlayerFlags:
 
 @dataclass(kw_only=True)
 class MatchFlags(PlayerFlags, DealFlags, TeamFlags, GameFlags):
+    """Flags of `evaluate` and `tournament`."""
+
     map: str | None = None
     """small, three, standard, or the path of a map file; None: the map of the first checkpoint,
     or else small"""
@@ -152,6 +184,8 @@ class MatchFlags(PlayerFlags, DealFlags, TeamFlags, GameFlags):
 
 @dataclass(kw_only=True)
 class Evaluated:
+    """The flags that `evaluate` shows first."""
+
     player: str
     """the player to evaluate: a bot, a checkpoint, a run folder or one that `policies` lists"""
     against: str = "dumbbot"
@@ -172,6 +206,8 @@ class Evaluate(MatchFlags, Evaluated):
 
 @dataclass(kw_only=True)
 class Seated:
+    """The flag that `tournament` shows first."""
+
     players: tuple[str, ...]
     """two or more, separated by spaces: bots, checkpoints or run folders"""
 
@@ -238,6 +274,8 @@ class CheckMap:
 
 @dataclass(kw_only=True)
 class Checked:
+    """The flags that `check-reward` shows first."""
+
     reward: str
     """a name such as sum_of_squares, module:function, or a mix: sum_of_squares=1,score=0.5"""
     map: str = "small"
@@ -387,6 +425,8 @@ class Review:
 
 @dataclass(kw_only=True)
 class SeatFlags(PlayerFlags):
+    """Flags of commands that play in a game of a server."""
+
     player: str | None = None
     """player that gives the orders: a bot, checkpoint or run folder"""
     map: str | None = None
@@ -405,6 +445,8 @@ class SeatFlags(PlayerFlags):
 
 @dataclass(kw_only=True)
 class ServerFlags:
+    """The flags that `connect diplomacy` shows first."""
+
     address: Positional[str]
     """address of the server, such as localhost:8432"""
     list: bool = False
@@ -423,6 +465,8 @@ class ServerFlags:
 
 @dataclass(kw_only=True)
 class ServerSeat:
+    """The game and the powers that `connect diplomacy` plays."""
+
     game_id: Annotated[str | None, _HAS_SEAT] = None
     """the game"""
     power: tuple[str, ...] = ()
@@ -456,6 +500,8 @@ class Diplomacy(SeatFlags, ServerSeat, ServerFlags):
 
 @dataclass(kw_only=True)
 class SiteFlags:
+    """The flags that `connect webdip` shows first."""
+
     url: Positional[str] = ""
     """the site, such as https://webdiplomacy.net"""
     game_id: Natural | None = None
@@ -517,6 +563,8 @@ class Make:
 
 @dataclass(kw_only=True)
 class Among:
+    """The population in which `population rank` and `population add` place a player."""
+
     population: str | None = None
     """folder of the population; None: the base population of the map"""
     seed: Natural = 1
@@ -525,6 +573,8 @@ class Among:
 
 @dataclass(kw_only=True)
 class Ranked(Among):
+    """The players that `population rank` rates, or the games by which it rates a person."""
+
     player: tuple[str, ...] = ()
     """bots, checkpoints or run folders; with several, their mean rank is printed too"""
     saved_games: tuple[str, ...] = ()
@@ -543,6 +593,8 @@ class Ranked(Among):
 
 @dataclass(kw_only=True)
 class RankGames:
+    """The games by which a player is rated."""
+
     games: Count | None = None
     """games by which a player is rated; None: small 2,000, three 1,500, others 700"""
     threads: Threads | None = None
@@ -603,6 +655,8 @@ class Show:
 
 @dataclass(kw_only=True)
 class Begin:
+    """The flags that `play` shows first: the map, the players, and how the game is shown."""
+
     map: str | None = None
     """small, three, standard, or the path of a map file; None: the first checkpoint's; without
     one, standard"""
