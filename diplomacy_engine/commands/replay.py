@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 
 from .._files import atomic_write, check_target
@@ -11,7 +10,8 @@ from ..pictures.png import png
 from ..play.review import page_facts
 from ..replays.gif import gif
 from ..replays.page import page
-from ..replays.replay import Replay, frame_svg, frame_text, load_replays, make_replay
+from ..replays.replay import Replay, frame_svg, load_replays
+from ..replays.text import frame_text
 from ._console import print_notes
 from ._flags import Replay as ReplayFlags
 from .review import reviewed
@@ -31,7 +31,12 @@ def run_replay(arguments: ReplayFlags) -> int:
     is_page = target is not None and target.suffix.lower() == ".html"
     notes: list[str] = []
     reviews: list[dict] = []
-    review = partial(_review, arguments.review, reviews) if arguments.review else None
+
+    def review(replay: Replay, saved: dict) -> None:
+        if arguments.review:
+            result, decisions = reviewed(saved, arguments.map, [arguments.review])
+            reviews.append(page_facts(replay, result, decisions))
+
     replays = load_replays(arguments.file, arguments.map, notes.append, review)
     print_notes(notes)
     game = arguments.game or 1
@@ -58,12 +63,6 @@ def run_replay(arguments: ReplayFlags) -> int:
     atomic_write(target, content)
     print(f"{target}: {len(content) / 1e6:.2f} MB")
     return 0
-
-
-def _review(judge: str, reviews: list[dict], saved: dict, game_map: str | None) -> dict:
-    review, decisions = reviewed(saved, game_map, [judge])
-    reviews.append(page_facts(make_replay(saved, game_map), review, decisions))
-    return saved
 
 
 def show(replay: Replay, number: int | None = None) -> None:

@@ -264,10 +264,11 @@ def _legend(drawing: Drawing, scene: Scene) -> str:
     return "".join([*parts, "</g>"])
 
 
-def thoughts_svg(drawing: Drawing, scene: Scene, thoughts: Mapping[str, Mapping]) -> str:
+def thoughts_svg(drawing: Drawing, scene: Scene, orders: Mapping[str, Mapping[str, list]]) -> str:
+    """Draw what powers considered: `orders` are by power and unit, with the probability of each."""
     layout, parts = drawing.layout, []
-    for power, thought in thoughts.items():
-        for unit, choices in thought["orders"].items():
+    for power, by_unit in orders.items():
+        for unit, choices in by_unit.items():
             if location_of(unit) not in layout.units or power not in drawing.map.power_index:
                 continue
             place = unit_place(layout, unit, scene.retreating)

@@ -18,7 +18,8 @@ from ..pictures.png import png
 from ..press.daide import ClauseRow, is_daide, message_words
 from ..press.deals import Clause, Side
 from ..replays.gif import gif
-from ..replays.replay import frame_svg, make_replay, order_lines
+from ..replays.replay import frame_svg, make_replay
+from ..replays.text import order_lines
 from ..rules.map import Map
 from ..rules.notation import province_of
 from ..rules.order_words import order_words, rest_of_order

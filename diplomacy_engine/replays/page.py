@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from html import escape
 
 from ..pictures.board import phase_title, thoughts_svg
+from ..pictures.chart import values_svg
 from ..pictures.drawing import drawing_of
 from ..pictures.page import CHART, content_policy, filled, map_facts, phase_facts, web_file
 from ..rules.map import Map
-from .replay import Replay, chart_svg, expected_svg, order_lines, thought_view, values_of
+from .replay import Replay, chart_svg
+from .text import order_lines
+from .thoughts import thought_view
 
 _MODULE = r"^(export |import [^;]*;\n)"  # in a script of a page that has all of them in one
 
@@ -35,8 +38,8 @@ def page(
             "title": replay.title,
             "data": _packed(replay),
             "chart": _compressed(chart_svg(replay)),
-            "values": values_of(replay),
-            "expected": _compressed(expected_svg(replay)),
+            "values": _values(replay),
+            "expected": _compressed(_expected_svg(replay)),
             "review": _compressed(json.dumps(review)),
         }
         for replay, review in zip(replays, reviews or [None] * len(replays))
@@ -60,7 +63,26 @@ def page(
     )
 
 
+def _values(replay: Replay) -> dict[str, list[float | None]]:
+    """Return power -> the result that it expected in each phase, None where it thought nothing."""
+    frames = replay.frames
+    rows = {
+        power: [
+            frame.thoughts[power].value if power in frame.thoughts else None for frame in frames
+        ]
+        for power in replay.map.powers
+    }
+    return {power: row for power, row in rows.items() if any(value is not None for value in row)}
+
+
+def _expected_svg(replay: Replay) -> str:
+    """Return the chart of the results that powers expected, or nothing if none did."""
+    values, names = _values(replay), [frame.scene.phase for frame in replay.frames]
+    return values_svg(drawing_of(replay.map), names, values) if values else ""
+
+
 def _packed(replay: Replay) -> str:
+    """Return what the page shows of each phase, compressed."""
     frames, drawing = [], drawing_of(replay.map)
     for number, frame in enumerate(replay.frames):
         centers, units = frame.scene.centers, frame.scene.units
@@ -70,8 +92,9 @@ def _packed(replay: Replay) -> str:
         }
         for power, thought in frame.thoughts.items():
             powers[power]["thought"] = thought_view(replay.map, thought)
+        considered = {power: thought.orders for power, thought in frame.thoughts.items()}
         facts = {
-            "thoughts": thoughts_svg(drawing, frame.scene, frame.thoughts),
+            "thoughts": thoughts_svg(drawing, frame.scene, considered),
             "talk": frame.talk + frame.declared,
             "orders": order_lines(replay, number),
             "powers": powers,

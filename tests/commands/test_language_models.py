@@ -50,7 +50,7 @@ def test_a_match_has_counters_prompts_and_replies(tmp_path, capsys):
         first = game["phases"][0]["thoughts"]
         assert list(first) == [mine] and first[mine]["prompt"].startswith("Diplomacy, map small")
         shown = make_replay(game).frames[0].thoughts[mine]
-        assert shown["reply"] == first[mine]["reply"]
+        assert shown.reply == first[mine]["reply"]
     assert "details" in page([make_replay(games[0])], "test")
 
 

@@ -19,7 +19,8 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.replay import show
 from diplomacy_engine.learning.sample_games import IMAGE_WIDTH, show_games, thoughts
 from diplomacy_engine.replays.page import page
-from diplomacy_engine.replays.replay import frame_svg, frame_text, load_replays, make_replay
+from diplomacy_engine.replays.replay import frame_svg, load_replays, make_replay
+from diplomacy_engine.replays.text import frame_text
 from tests.support.games import append_saved_game
 
 
@@ -108,7 +109,7 @@ def test_results_name_the_units():
     frame = json.loads(unpack(entry["data"]))[0]
     assert frame["orders"][0] == {
         "power": "FRANCE", "text": "A PAR - BUR", "unit": "Army Paris",
-        "words": "move to Burgundy", "result": ["bounce"], "said": "bounced with army Burgundy",
+        "words": "move to Burgundy", "result": ["bounce"], "sentence": "bounced with army Burgundy",
     }  # fmt: skip
     for picture in (frame["overlay"], frame_svg(replay, 0)):
         assert 'data-result="bounce"><title>A PAR - BUR (France): bounced with A BUR<' in picture

@@ -6,7 +6,8 @@ from support.players import Thinker
 from diplomacy_engine import Game, evaluate_player, make_bot
 from diplomacy_engine.learning.sample_games import thoughts
 from diplomacy_engine.replays.page import page
-from diplomacy_engine.replays.replay import frame_text, make_replay
+from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.replays.text import frame_text
 
 DESK = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}

@@ -855,13 +855,13 @@ export function legend(place, { signs, names }) {
 const FATES = ["dislodged", "disband"]; // of units that may have done as they were told
 
 // One order with its result, as replay.py tells it.
-export function orderLine({ text, unit, words, result, said }, ...more) {
+export function orderLine({ text, unit, words, result, sentence }, ...more) {
   const failed = result.some((word) => !FATES.includes(word));
   return h(
     "li",
     { class: failed ? "failed" : "", title: text, "data-line": text },
     h("span", {}, unit ? h("b", {}, unit) : null, `${unit ? ": " : ""}${words}`),
-    said ? h("em", {}, ` ${said}`) : null,
+    sentence ? h("em", {}, ` ${sentence}`) : null,
     ...more,
   );
 }
