@@ -1,4 +1,8 @@
-"""The command `play`: a game on a local page, or in the terminal."""
+"""The command `play`: a game on a local page, or in the terminal.
+
+`_open` makes the game of the flags: a new one, one that goes on from a file, or one that begins
+from a phase of a file. _play_records.py says who plays in it.
+"""
 
 import dataclasses
 import os
@@ -7,9 +11,6 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from secrets import randbelow
-
-from msgspec.structs import replace
 
 from .._compilation import announce_compilation
 from .._files import check_target
@@ -17,23 +18,11 @@ from .._suggest import quoted
 from ..constants import canonical_phase
 from ..errors import UserError
 from ..flags import dashed
-from ..play.file import (
-    GUEST,
-    HOST,
-    PLAYER,
-    WATCH,
-    PlayRecord,
-    Seat,
-    games_in,
-    read_session,
-    rebuild,
-)
+from ..play.file import GUEST, HOST, WATCH, PlayRecord, games_in, read_session, rebuild
 from ..play.server import PlayServer
-from ..play.session import MIXED, Choices, PlaySession, mixed_table
+from ..play.session import MIXED, Choices, PlaySession
 from ..play.terminal import TextGame
 from ..players.bots import BOTS
-from ..players.names import drawn_names
-from ..players.trust import check_named
 from ..records import changed, refuse_without_effect
 from ..rules.game_rules import RuleOptions
 from ..rules.map import MAP_NAMES, Map
@@ -42,6 +31,7 @@ from . import _opponents
 from ._console import print_notes
 from ._flags import Play
 from ._matches import check_voices, map_of, rule_changes, rules_of
+from ._play_records import continued_record, named_players, new_record
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -114,10 +104,11 @@ def _print_end(session: PlaySession) -> None:
 
 def _open(flags: Play) -> PlaySession:
     """Return the game that flags begin or resume; it is saved from here on."""
-    game, record = _resumed(flags) if flags.resume else _begun(flags)
+    game, record = _resumed(flags, flags.resume) if flags.resume else _begun(flags)
     _refuse_without_effect(flags, record)
-    file, choices = _file(flags, game.map, record), _choices(flags, record)
+    file = _file(flags, game.map, record)
     load = partial(_opponents.load, flags)
+    choices = _choices(flags, record)
     return PlaySession(game, file, load, record, choices, _opponents.drawn, _opponents.rank)
 
 
@@ -137,7 +128,7 @@ def _choices(flags: Play, record: PlayRecord) -> Choices:
     """Return what the page offers; other maps only while nothing says which one is played, and if
     the players named play on all."""
     undecided = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
-    everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in _named_players(flags))
+    everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in named_players(flags))
     maps = MAP_NAMES if undecided and everywhere else ()
     return Choices(_opponents.offered, _opponents.mixed, _opponents.levels, _opponents.rated, maps)
 
@@ -147,33 +138,30 @@ def _open_file(flags: Play, file: Path) -> PlaySession:
     return _open(Play(resume=str(file), greedy=flags.greedy, script=flags.script))
 
 
-def _named_players(flags: Play) -> list[str]:
-    return [*flags.against, *filter(None, [flags.hint])]
-
-
 def _begun(flags: Play) -> tuple[Game, PlayRecord]:
     """Return a new game, of the map of the flags, or of the first policy that they name."""
-    checkpoints = [name for name in _named_players(flags) if name != MIXED]
+    checkpoints = [name for name in named_players(flags) if name != MIXED]
     rules = rules_of(flags, map_of(flags.map, checkpoints, MAP))
-    check_voices(rules, _named_players(flags))
+    check_voices(rules, named_players(flags))
     game = Game(rules)
-    return game, _new_record(flags, game)
+    return game, new_record(flags, game)
 
 
-def _resumed(flags: Play) -> tuple[Game, PlayRecord]:
-    """Return the game of the file, or one that begins from a phase of it."""
-    notes, changes = [], rule_changes(flags)
-    game, saved = read_session(flags.resume, flags.map, notes.append, flags.game, **changes)
+def _resumed(flags: Play, file: str) -> tuple[Game, PlayRecord]:
+    """Return the game of a file, or one that begins from a phase of it."""
+    notes: list[str] = []
+    changes = rule_changes(flags)
+    game, saved = read_session(file, flags.map, notes.append, flags.game, **changes)
     print_notes(notes)
     _refuse_to_change(flags, changes, game, saved)
-    check_voices(game.rules, _named_players(flags))
+    check_voices(game.rules, named_players(flags))
     if game.rules.press == "propose-choose":
-        raise UserError(
-            f"{flags.resume}: people cannot talk so; say --press offers or --press mutual"
-        )
+        raise UserError(f"{file}: people cannot talk so; say --press offers or --press mutual")
     if flags.phase:
-        game, saved = _from_phase(flags, game), None
-    return game, _new_record(flags, game) if saved is None else _continued(flags, game, saved)
+        game = _before_phase(game, flags.phase, file)
+    elif saved is not None:
+        return game, continued_record(flags, game, saved)
+    return game, new_record(flags, game)
 
 
 def _refuse_to_change(
@@ -193,70 +181,14 @@ def _refuse_to_change(
         )
 
 
-def _from_phase(flags: Play, game: Game) -> Game:
-    """Return a game as it was before `--phase`; who has given up plays on."""
-    names, phase = [past["name"] for past in game.history], canonical_phase(flags.phase)
-    if phase not in names:
+def _before_phase(game: Game, phase: str, file: str) -> Game:
+    """Return a game of a file as it was before a phase; who has given up plays on."""
+    names = [past["name"] for past in game.history]
+    name = canonical_phase(phase)
+    if name not in names:
         span = f"it goes from {names[0]} to {names[-1]}" if names else "it has none"
-        raise UserError(f"{flags.resume} has no phase {quoted(phase, 40)} that was played: {span}")
-    return rebuild(game, names.index(phase), concessions=False)
-
-
-def _new_record(flags: Play, game: Game) -> PlayRecord:
-    """Return the record of a game that begins; without --against, a page has the player that it
-    offers first, and a terminal a bot."""
-    talk = game.table is not None
-    against = flags.against or ["nash+dumbbot" if talk else "dumbbot"]
-    if not (flags.against or flags.text or flags.watch or flags.resume):
-        against = list(_opponents.offered(game.map.name, talk))[:1]
-    opponents = drawn_names(against, len(game.powers))
-    if MIXED in opponents and not _opponents.mixed(game.map.name, talk):
-        raise UserError(f"--against {MIXED}: there are no bundled policies of map {game.map.name}")
-    seed = randbelow(10**6) if flags.seed is None else flags.seed
-    record = PlayRecord(opponents=opponents, hint=flags.hint, seed=seed)
-    return replace(record, seats=_seats(flags, game, record))
-
-
-def _continued(flags: Play, game: Game, saved: PlayRecord) -> PlayRecord:
-    """Return the record of a file with the changes of flags: players, seats, hints, the seed."""
-    opponents, seed = saved.opponents, saved.seed if flags.seed is None else flags.seed
-    if flags.against:
-        opponents = drawn_names(flags.against, len(game.powers))
-    record = replace(saved, opponents=opponents, hint=flags.hint or saved.hint, seed=seed)
-    # Without such a change all players stay where they sit.
-    changes = opponents != saved.opponents or flags.power or flags.guest or flags.watch
-    if saved.seats and changes:
-        record = replace(record, seats=_seats(flags, game, record) or saved.seats)
-    seated = [seat.player for seat in (record.seats or {}).values() if seat.kind == PLAYER]
-    check_named([*record.opponents, *seated], flags.against, flags.resume)
-    if saved.hint and not flags.hint:
-        check_named([saved.hint], _named_players(flags), flags.resume, "--hint")
-    return record
-
-
-def _seats(flags: Play, game: Game, record: PlayRecord) -> dict[str, Seat] | None:
-    """Return each power's seat; None if the host chooses on the page.
-
-    People have the powers that flags name, or if they name none and do not say --watch, those that
-    people have in the record. The record's opponents have the other powers, in turn.
-    """
-    guests = [game.powers[game.map.power_number(name)] for name in flags.guest]
-    people = dict.fromkeys(guests, Seat(GUEST))
-    if flags.power:
-        own = game.powers[game.map.power_number(flags.power)]
-        if own in people:
-            raise UserError(f"{own} is both yours and a guest's")
-        people[own] = Seat(HOST)
-    if not people and not flags.watch:
-        seats = (record.seats or {}).items()
-        people = {power: seat for power, seat in seats if seat.kind != PLAYER}
-        if not people:
-            return None
-    opponents, empty = record.opponents, [power for power in game.powers if power not in people]
-    named = {power: opponents[n % len(opponents)] for n, power in enumerate(empty)}
-    pool = _opponents.mixed(game.map.name, game.table is not None)
-    players = mixed_table(named, pool, record.seed)
-    return people | {power: Seat(PLAYER, name) for power, name in players.items()}
+        raise UserError(f"{file} has no phase {quoted(name, 40)} that was played: {span}")
+    return rebuild(game, names.index(name), concessions=False)
 
 
 def _file(flags: Play, game_map: Map, record: PlayRecord) -> Path:

@@ -123,7 +123,8 @@ def _twins_differ(games: VectorGame) -> bool:
     """Tell whether a game of the first half ended in another position than its twin."""
     state = games.state
     arrays = state.center_owner, state.unit_power, state.unit_location, state.year
-    return not all(np.array_equal(*np.split(array, 2)) for array in arrays)
+    halves = (np.split(array, 2) for array in arrays)
+    return not all(np.array_equal(first, second) for first, second in halves)
 
 
 def _draw_pairs(
@@ -243,7 +244,7 @@ def check_reward(
     return about | settings.facts() | {"checks": checks}
 
 
-def _weights_over_training(mix: RewardMix) -> dict[float, Mapping[str, float]]:
+def _weights_over_training(mix: RewardMix) -> dict[float, dict[str, float]]:
     """Return the weights of a mix by the share of training that is over; one if they are alike."""
     weights = {trained: mix.weights(trained) for trained in (0.0, 0.5, 1.0)}
     alike = weights[0.0] == weights[0.5] == weights[1.0]

@@ -24,7 +24,7 @@ _MODULE = r"^(export |import [^;]*;\n)"  # in a script of a page that has all of
 
 
 def page(
-    replays: Sequence[Replay], title: str, reviews: Sequence[dict] = (), file: str = ""
+    replays: Sequence[Replay], title: str, reviews: Sequence[dict | None] = (), file: str = ""
 ) -> str:
     """Return the page; `reviews`: of each replay, as reviewed.py gives it; `file` has the games."""
     maps: dict[Map, str] = {}

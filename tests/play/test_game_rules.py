@@ -85,7 +85,7 @@ def resumed(file, rules: GameRules, **flags) -> GameRules:
     if rules.press == "propose-choose":  # which people at the page do not have
         return rules
     arguments = Play(resume=str(saved_in(file, rules)), against=("hold",), **flags)
-    return _resumed(arguments)[0].rules
+    return _resumed(arguments, arguments.resume)[0].rules
 
 
 def in_a_match(rules: GameRules) -> GameRules:

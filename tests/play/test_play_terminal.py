@@ -192,7 +192,7 @@ def test_a_game_goes_on_as_its_file_says_but_for_flags(named, file):
     flags = {"hint": "small-pure-2", "seed": 5, "against": ("hold",)}
     flags = {name: flags[name] for name in named}
     kept = {"hint": "small-pure-1", "seed": 4, "against": ("random",)} | flags
-    record = _resumed(Play(resume=str(file), **flags))[1]
+    record = _resumed(Play(resume=str(file), **flags), str(file))[1]
     assert (record.hint, record.seed, tuple(record.opponents)) == tuple(kept.values())
     assert record.seats["RUSSIA"] == Seat(PLAYER, *kept["against"])
 

@@ -854,7 +854,7 @@ export function legend(place, { signs, names }) {
 
 const FATES = ["dislodged", "disband"]; // of units that may have done as they were told
 
-// One order with its result, as replay.py tells it.
+// One order with its result, as text.py of replays gives it.
 export function orderLine({ text, unit, words, result, sentence }, ...more) {
   const failed = result.some((word) => !FATES.includes(word));
   return h(
