@@ -14,7 +14,7 @@ from ..extras.programs import dui, lines
 from ..extras.programs.lines import Answer, Arrays, Hello, Line, Message, Position, Talking
 from ..extras.programs.talk import Boards, press_of
 from ..games.decisions import Decisions
-from ..games.vector_game import VectorGame
+from ..games.vector_game import History, VectorGame
 from ..players.advice import ordering
 from ..players.asking import ask_player
 from ..players.loading import load_player
@@ -34,7 +34,8 @@ class Host:
 
     def __init__(self, player: Player, seed: int):
         self.player, self.seed = player, seed
-        self.games = VectorGame("standard", 1, 0, 1, 1, keep_history=True)
+        self.games = VectorGame("standard", 1, 0, 1, 1)
+        self.history = self.games.history = History(self.games)
 
     def make_games(self, game_map: Map, rows: list[int], max_years: int) -> VectorGame:
         count = 1 + max(rows, default=0)
@@ -44,9 +45,8 @@ class Host:
             raise UserError("a game comes twice")
         games = self.games
         if (games.map, games.max_years) != (game_map, max_years) or games.num_games < count:
-            self.games = VectorGame(
-                game_map, count, 0, max_years, threads=1, auto_reset=False, keep_history=True
-            )
+            self.games = VectorGame(game_map, count, 0, max_years, threads=1, auto_reset=False)
+            self.history = self.games.history = History(self.games)
         return self.games
 
     def load(
@@ -54,7 +54,7 @@ class Host:
     ) -> _Loaded:
         """Return `load(games, *loaded)`, which sets up later positions in `rows`. What stood there
         becomes history, unless it is of another game than these, a `new` one (bool)."""
-        games, history = self.games, self.games.history
+        games, history = self.games, self.history
         before, turn = history.count[rows], games.state.turn[rows]
         history.add(games, rows)
         after, result = history.count[rows], load(games, *loaded)
@@ -254,14 +254,14 @@ def _speak_dui(host: Host, requests: IO[bytes], out: IO[bytes]) -> None:
                 host.seed += 1
             case "setpower":
                 power = rest.strip().upper()
-            case "go" if position is None:
-                raise UserError("`go` comes before any `position`")
-            case "go":
+            case "go" if position is not None:
                 position.powers = [power]
                 decisions = host.set_up(load_map("standard"), [position], 0)
                 (orders,) = host.orders([position], decisions)
                 texts = map(dui.their_order, orders.get(power, []))
                 answer = f"bestorders {' ; '.join(texts)}".rstrip() + "\n"
+            case "go":
+                raise UserError("`go` comes before any `position`")
             case "quit":
                 return
         if answer:

@@ -55,7 +55,7 @@ class NegotiationEnv(gymnasium.Env):
         self.observation_space = MultiDiscrete([powers + 1, 2, units] * len(game_map.provinces))
         action = MaskedActions(offer_sizes(self._games))
         self.action_space = with_vote(action) if rules.draw_votes else action
-        self._press: Press | None = None
+        self._press = Press(self._games)
         self._power = 0
         self._seeded = self._running = False
 

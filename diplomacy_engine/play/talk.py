@@ -31,7 +31,7 @@ def players_talk(game: Game, players: Mapping[str, Player], seed: int) -> None:
         return
     first = seed % max(1, len(speakers))
     names = [*list(speakers)[first:], *list(speakers)[:first]]  # nobody is always first
-    for _ in range(game.table.rounds):
+    for _ in range(game.rules.press_rounds or 0):
         for power in names:
             offer = next_offer(game, power, speakers[power], seed)
             if offer is None:

@@ -368,26 +368,32 @@ def outlook_view(session: PlaySession, viewer: Viewer, step: int, orders: list[l
 
 
 def talk_view(game: Game, power: str | None, reasons: Mapping[int, str]) -> dict:
-    mine, press = [] if power is None else game.said(power), game.table
-    offers = press.protocol == "offers"
-    moving = phase_kind(game.phase) == "movement"
-    alive = game.alive
-    talks = moving and power in alive
+    rules, peace, alive = game.rules, game.peace(), game.alive
+    offers = rules.press == "offers"
+    view = {
+        "protocol": rules.press,
+        "binding": rules.binding,
+        "open": False,  # to the power
+        "left": rules.press_rounds if offers else None,
+        "offers": [],
+        "later": [],
+        "said": sentences(game, power),
+        "partners": [],
+        "peace": peace if rules.open_press else [pair for pair in peace if power in pair],
+    }
+    if power is None:
+        return view
+    mine, talks = game.said(power), phase_kind(game.phase) == "movement" and power in alive
     sent = sum(game.powers[offer.sender] == power for offer in mine)
-    peace, lists = game.peace(), _lists(game) if talks and offers else {}
-    return {
-        "protocol": press.protocol,
-        "binding": press.binding,
-        "open": talks,  # to the power
-        "left": max(0, press.rounds - sent) if offers else None,
+    lists = _lists(game) if talks and offers else {}
+    return view | {
+        "open": talks,
+        "left": max(0, (rules.press_rounds or 0) - sent) if offers else None,
         "offers": [
             offer_view(game, offer, number, power) | {"reason": reasons.get(offer.number, "")}
             for number, offer in enumerate(mine, 1)
         ],
-        "later": [
-            offer_view(game, o, 0, power) for o in (game.later_deals(power) if power else ())
-        ],
-        "said": sentences(game, power),
+        "later": [offer_view(game, offer, 0, power) for offer in game.later_deals(power)],
         "partners": [
             {
                 "power": name,
@@ -397,7 +403,6 @@ def talk_view(game: Game, power: str | None, reasons: Mapping[int, str]) -> dict
             for name in game.powers
             if talks and name != power and name in alive
         ],
-        "peace": peace if press.open_press else [pair for pair in peace if power in pair],
     }
 
 

@@ -76,18 +76,17 @@ def orders_by_player(
     """
     decisions, games = _decisions(game, powers), _seeded(game, seed)
     moving = phase_kind(game.phase) == "movement"
-    if game.table is not None and moving and isinstance(player, Listener):
+    table, honest = game.table, honest_seats([player], np.zeros((1, len(game.powers)), int))
+    if table is not None and moving and isinstance(player, Listener):
         player.hear(_talk(game, games, decisions.power))
-    free = game.table is not None and not game.table.binding
-    if free:
-        honest = honest_seats([player], np.zeros((1, len(game.powers)), int))
-        decisions = game.table.bound(decisions, honest)
+    if table is not None and not table.binding:
+        decisions = table.bound(decisions, honest)
     in_vain = _bounced_twice(game) if moving and not stubborn else {}
     texts, by_power = games.vocabulary.texts, {}
     for _ in range(MOST_ASKED):
         orders = orders_of(games, player, decisions)
-        if free:
-            game.table.correct(orders, decisions, honest)
+        if table is not None and not table.binding:
+            table.correct(orders, decisions, honest)
         # Who plans without lists may order what a deal forbids: then the unit keeps its promise.
         listed, repeated = set(decisions.order.tolist()), []
         for d in range(decisions.count):
@@ -122,8 +121,8 @@ def _bounced_twice(game: Game) -> dict[str, int]:
         return {}
     moves: dict[str, list[int]] = {}
     for phase in past:
-        for texts in phase["orders"].values():
-            for text in texts or ():
+        for texts in filter(None, phase["orders"].values()):
+            for text in texts:
                 if "bounce" in phase["results"].get(text.partition(" - ")[0], ()):
                     moves.setdefault(text, []).append(_supports(texts, text))
     states = [game.to_state(), *(phase["state"] for phase in past)]
@@ -148,6 +147,8 @@ def _supports(texts: Sequence[str], move: str) -> int:
 def _talk(game: Game, games: VectorGame, powers: np.ndarray) -> Talk:
     """Return what powers of a game are told; `games` is a copy with seeds of its own."""
     rows, powers = np.zeros(len(powers), np.int64), powers.astype(np.int64)
+    if game.table is None:
+        raise UserError("nobody talks in a game without press")
     talk = game.table.known(rows, powers), _breaches(game, powers), game.table.binding
     return Talk(games, game.vector_game.decisions(), rows, powers, *talk)
 

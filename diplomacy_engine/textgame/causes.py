@@ -188,9 +188,9 @@ class _Movement:
                 its supports; who is beaten head to head keeps nobody out of the winner's place
         """
         goal, blocking = self.goal[unit], []
-        there = self.at.get(goal)
-        leaves = there is not None and self.gets_away(there)
-        stays = there is not None and (not leaves or self.fights(unit, there))
+        there = self.at.get(goal, "")
+        leaves = self.gets_away(there)
+        stays = there != "" and (not leaves or self.fights(unit, there))
         foreign = stays and self.owner[there] != self.owner[unit]
         attack = self.strength(unit, without=self.owner[there] if foreign else None)
         if foreign:

@@ -410,8 +410,8 @@ class Game:
         clauses: list[ClauseRow] = []
         for text in texts:
             if phase:
-                number = self._games.vocabulary.number.get(text)
-                numbers, reason = [number], "" if number is not None else "no order of this map"
+                number = self._games.vocabulary.number.get(text, NONE)
+                numbers, reason = [number], "" if number != NONE else "no order of this map"
             else:
                 numbers, reason = self._legal_meaning(power, text, [])
             if len(numbers) > 1:
@@ -688,7 +688,7 @@ class Game:
             self._keep_promises()
         elif self._talk.has_deals:
             broken = self._talk.broken(self._order_array(self.order_numbers()))
-        record = self._record({power: [] for power in self.map.powers} | self.orders)
+        record = self._record({**{power: [] for power in self.map.powers}, **self.orders})
         chosen = self.order_numbers()
         if self._games.state.phase[0] == constants.WINTER_ADJUSTMENTS:
             results = self._adjudicate_winter(chosen)
@@ -996,9 +996,9 @@ class Game:
     def from_row(cls, games: VectorGame, row: int) -> "Game":
         """Return a copy of one row of a VectorGame, with an empty history."""
         game = cls(games.rules)
-        game._games.copy_from(games, np.array([row]), np.zeros(1, int), keep_seeds=True)
         if games.history is not None:
-            game.vector_game.history.copy_from(games.history, np.array([row]), np.zeros(1, int))
+            game._games.history = History(game._games)
+        game._games.copy_from(games, np.array([row]), np.zeros(1, int), keep_seeds=True)
         return game
 
     def copy(self) -> "Game":

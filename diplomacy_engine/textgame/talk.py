@@ -108,25 +108,31 @@ class GameTalk:
 
     def hold_due(self) -> None:
         """Let those recalled deals hold that are for this phase."""
-        self.press.hold_due()
+        self.table.hold_due()
         self._list_due()
 
     def _list_due(self) -> None:
-        for due in self.press.come_due:
+        for due in self.table.come_due:
             sides = int(due.sender[0]), int(due.receiver[0])
             self.offers.append(Offer(1 + len(self.offers), *sides, clauses_of(due, 0), "deal"))
 
     __deepcopy__ = copied_object
 
-    def press_now(self) -> Press:
-        """Return the press of this phase; UserError if no deals can be made in it."""
+    @property
+    def table(self) -> Press:
+        """The press; UserError where the rules have none."""
         if self.press is None:
             raise UserError('powers make deals in a Game with press, such as press="offers"')
+        return self.press
+
+    def press_now(self) -> Press:
+        """Return the press of this phase; UserError if no deals can be made in it."""
+        table = self.table
         phase = current_phase(self.games)
         if phase_kind(phase) != "movement":
             at = "the game is over" if phase == COMPLETED else f"this is {phase}"
             raise UserError(f"deals are made in movement phases; {at}")
-        return self.press
+        return table
 
     def place_clauses(
         self, powers: tuple[int, int], kind: Clause, side: Side, places: Sequence[str]
@@ -281,7 +287,7 @@ class GameTalk:
                 same |= {q} if terms.phase else set()
                 if same == set(powers):
                     sides = combinations((p, *(other for other in powers if other != p)), 2)
-                    self.press.later += [
+                    self.table.later += [
                         LaterDeal(_when(terms.phase), self.games.state.seed[0], offer)
                         for offer in (make_offers([(0, *pair, terms.clauses)]) for pair in sides)
                     ]
@@ -295,8 +301,8 @@ class GameTalk:
         """Yield a power's deals for phases to come that earlier ones have made; one among several
         is a deal with each of them."""
         agreed = [offer for offer in self.offers if offer.state == "deal" and offer.phase]
-        over = self.press is None or current_phase(self.games) == COMPLETED
-        for deal in () if over else self.press.later:
+        over = current_phase(self.games) == COMPLETED
+        for deal in () if over or self.press is None else self.press.later:
             sides = int(deal.offer.sender[0]), int(deal.offer.receiver[0])
             phase = phase_name(deal.when // 2, 2 * (deal.when % 2))
             offer = Offer(0, *sides, clauses_of(deal.offer, 0), "deal", phase=phase)
@@ -345,7 +351,7 @@ class GameTalk:
 
     @property
     def binds(self) -> bool:
-        return self.has_deals and self.press.binding
+        return self.has_deals and self.table.binding
 
     def left(self) -> set[int]:
         return set(self.bound(self.games.decisions()).order.tolist())
@@ -361,7 +367,7 @@ class GameTalk:
 
     def broken(self, orders: np.ndarray) -> dict[str, list[str]]:
         """Return power -> the powers with which these orders (1, V) break its deals."""
-        powers, counts = self.games.map.powers, self.press.judge(orders)[0]
+        powers, counts = self.games.map.powers, self.table.judge(orders)[0]
         return {
             power: [other for other, count in zip(powers, row) if count]
             for power, row in zip(powers, counts)
@@ -372,6 +378,6 @@ class GameTalk:
         """Return province -> the promised order, or a hold, where others are given, (1, V), or
         none."""
         promised_orders = orders.copy()
-        self.press.correct(promised_orders)
+        self.table.correct(promised_orders)
         changed = np.flatnonzero(promised_orders[0] != orders[0]).tolist()
         return {v: int(promised_orders[0, v]) for v in changed}

@@ -95,7 +95,7 @@ class WebdipSeat:
 
     def __post_init__(self) -> None:
         self.name = self.site.name
-        self._variant: webdiplomacy.Variant | None = None
+        self._variant: webdiplomacy.Variant  # once we know which country is ours
         self._files: dict[str, tuple[str | None, dict]] = {}  # name -> version, content
         self._game: Game | None = None  # after the phases that have been played
         self._played: list[webdiplomacy.Phase] = []
@@ -173,7 +173,7 @@ class WebdipSeat:
         country = member.countryID
         if self.country not in (None, country):
             raise Refused(f"our country in game {self.game_id} is {country}, not {self.country}")
-        if self._variant is None:
+        if not hasattr(self, "_variant"):
             data = self._file(context.files, "variant")
             try:
                 self._variant = webdiplomacy.read_variant(data, self.rules.map)
@@ -203,7 +203,8 @@ class WebdipSeat:
     def _now(
         self, files: Mapping[str, _Version | None], turn: int, phase: str, end: str
     ) -> Game | None:
-        past, name, board = self._file(files, "history"), webdiplomacy.phase_of(turn, phase), None
+        past, name = self._file(files, "history"), webdiplomacy.phase_of(turn, phase)
+        board = _Board(turn, phase, [])
         if phase in ("Retreats", webdiplomacy.FINISHED):
             board = convert(_Board, self._file(files, "game"), f"game.json of {self.name}")
         if phase == webdiplomacy.FINISHED and past.get("phases") == []:  # nothing was played
@@ -211,8 +212,7 @@ class WebdipSeat:
             ended = Game.from_state(self.rules, opening | {"name": COMPLETED})
             return self._ended(ended, board, end)
         *played, last = webdiplomacy.history_phases(self._variant, past)
-        fits = board is None or (board.turn, board.phase) == (turn, phase)
-        if not fits or last.name != name:
+        if (board.turn, board.phase, last.name) != (turn, phase, name):
             self._files.clear()
             return None
         if phase == "Retreats":

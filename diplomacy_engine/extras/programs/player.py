@@ -144,8 +144,11 @@ class ProgramPlayer:
 
     def _new(self, games: VectorGame, rows: np.ndarray) -> set[int]:
         """Return which of `rows` hold another game than when the program was last asked."""
-        new, history = set(), games.history
-        for row in np.unique(rows).tolist() if history is not None else ():
+        new: set[int] = set()
+        history = games.history
+        if history is None:
+            return new
+        for row in np.unique(rows).tolist():
             count = int(history.count[row])
             begun = int(history.games.state.seed[row]) if count else None
             before, seed = self._seen.get(row, (np.inf, None))
@@ -173,7 +176,11 @@ class ProgramPlayer:
         for text in texts:
             exact = games.vocabulary.number.get(text)
             for slot, orders in open_slots.items():
-                meant = [exact] if exact in orders else _meant(games, text, orders, provinces)
+                meant = (
+                    [exact]
+                    if exact is not None and exact in orders
+                    else _meant(games, text, orders, provinces)
+                )
                 if meant and not (winter and _is_taken(games, numbers[slots], meant[0])):
                     numbers[slots.start + slot] = meant[0]
                     meanings[provinces[slot]] = meant

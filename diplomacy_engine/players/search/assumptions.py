@@ -7,7 +7,7 @@ import numpy as np
 from ...constants import NONE, Phase
 from ...games.decisions import Decisions
 from ...games.draws import phase_seeds, pick_shares, unit_places
-from ...games.vector_game import VectorGame
+from ...games.vector_game import History, VectorGame
 from ...rules.state import GameState, Salt, in_movement
 from .draws import Draws
 
@@ -34,20 +34,22 @@ class Assumptions:
         rows, place = np.unique(rows, return_inverse=True)
         log = np.zeros((len(rows), games.num_powers, len(self.hypotheses)))
         if self.learns and games.history is not None:
-            self._judge(games, rows, log)
+            self._judge(games, games.history, rows, log)
         shares = np.exp(log - log.max(2, keepdims=True))
         return (shares / shares.sum(2, keepdims=True))[place]
 
-    def _judge(self, games: VectorGame, rows: np.ndarray, log: np.ndarray) -> None:
+    def _judge(
+        self, games: VectorGame, history: History, rows: np.ndarray, log: np.ndarray
+    ) -> None:
         """Add to `log` (n, P, H) how likely, as logarithms, all orders that powers have given in
         the movement phases of `rows` (n,) are by each hypothesis."""
-        place, past, orders = _phases(games, rows)
-        keys = [_key(games.history.games, *phase) for phase in zip(past, orders)]
+        place, past, orders = _phases(games, history, rows)
+        keys = [_key(history.games, *phase) for phase in zip(past, orders)]
         new = [n for n, key in enumerate(keys) if key not in self._judged]
         if len(self._judged) + len(new) > MOST_JUDGED:
             self._judged, new = {}, list(range(len(keys)))
         if new:
-            logs = self._log_likelihood(games.history.games, past[new], orders[new])
+            logs = self._log_likelihood(history.games, past[new], orders[new])
             self._judged |= zip((keys[n] for n in new), logs)
         for n, key in zip(place, keys):
             log[n] += self._judged[key]
@@ -105,14 +107,16 @@ def _key(games: VectorGame, row: int, orders: np.ndarray) -> bytes:
     return hashlib.blake2b(b"".join([rules, *parts]), digest_size=16).digest()
 
 
-def _phases(games: VectorGame, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _phases(
+    games: VectorGame, history: History, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the M movement phases that `rows` (n,) have had, each row's in order.
 
     These are the place in `rows` (M,), the row of the history's games (M,), and the orders, (M, V)
     order numbers by province. A phase is left out if the one after it is missing, from which its
     orders are read.
     """
-    count, state = games.history.count, games.history.games.state
+    count, state = history.count, history.games.state
     place = np.repeat(np.arange(len(rows)), count[rows])
     number = np.concatenate([np.arange(0), *map(np.arange, count[rows])])
     past = number * len(count) + rows[place]

@@ -170,7 +170,7 @@ def _of_report(report: reports.Report, game_map: Map, game_id: str, note: Note) 
     if not any(entry.kind == "order" for entry in report.entries):
         raise UserError(f"no phase with orders was found; {order_blocks.FORMS}")
     notes: list[str] = []
-    if moment(phases[0].name) > moment(Game(game_map).phase) and phases[0].units is None:
+    if moment(phases[0].name) > moment(Game(game_map).phase) and not phases[0].units:
         phases = _begun_later(phases, game_map, notes.append)
     game = replayed(phases, game_map, game_id, notes.append)
     own, others = reports.notes_of(remarks)
@@ -230,7 +230,7 @@ def _phases_of(report: reports.Report, game_map: Map) -> tuple[list[Phase], list
         if units and not phases:
             centers = all_centers(game_map, units, centers)
         orders, places = orders_of.get(name, {}), lines.get(name, {})
-        phases.append(Phase(name, orders, units or None, centers or None, lines=places))
+        phases.append(Phase(name, orders, units, centers, lines=places))
     return phases, remarks
 
 
@@ -278,7 +278,7 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
             if unit is not None and unit.place.province not in taken:
                 taken.add(unit.place.province)
                 units.setdefault(power, []).append(notation.unit_text(game_map, unit))
-    centers = all_centers(game_map, units, phases[at].centers or {})
+    centers = all_centers(game_map, units, phases[at].centers)
     about = "its units are those that have orders, its centers the likely ones"
     note(f"it begins with {phases[at].name}: {about}")
     return [phases[at]._replace(units=units, centers=centers), *phases[at + 1 :]]
@@ -306,7 +306,7 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
             if _says_more(game.map, phase):
                 note(f"{phase.name} is skipped: by our rules this is {game.phase}")
             continue
-        if phase.units is not None and _differs(game, phase):
+        if phase.units and _differs(game, phase):
             if _differs(game, phase, cornered=False):
                 note(f"{phase.name} differs from our rules' result; the game continues from it")
             game = _placed(game, phase)
@@ -335,7 +335,7 @@ def _says_more(game_map: Map, phase: Phase) -> bool:
 
 def _start(phase: Phase, game_map: Map | GameRules) -> Game:
     game = Game(game_map)
-    if phase.units is None:
+    if not phase.units:
         if moment(phase.name) < moment(game.phase):
             raise UserError(f"{phase.name} is before {game.phase}, the first phase of the map")
         return game
@@ -346,13 +346,13 @@ def _start(phase: Phase, game_map: Map | GameRules) -> Game:
 
 def _caught_up(game: Game, phase: Phase, note: Note) -> Game:
     """Play the phases before one in which nobody gave an order that is known."""
-    if game.is_over != (phase.name == COMPLETED) and phase.units is not None:
+    if game.is_over != (phase.name == COMPLETED) and phase.units:
         return _placed(game, phase)
     skipped = 0
     while not game.is_over and moment(game.phase) < moment(phase.name):
         skipped += 1
         if phase_kind(game.phase) == "movement" or skipped > _MOST_SKIPPED:
-            if phase.units is None:
+            if not phase.units:
                 raise UserError(f"{phase.name} comes where {game.phase} should")
             note(f"there is no record of {game.phase}: the game continues from {phase.name}")
             return _placed(game, phase)
@@ -385,7 +385,7 @@ def _likely_removals(game: Game, phase: Phase) -> list[str]:
 def _differs(game: Game, phase: Phase, cornered: bool = True) -> bool:
     """Tell whether a phase has other units, if not `cornered` none but what we disband at once, or
     a spring other centers; of other phases sites tell these late."""
-    units, dislodged, centers = game.units, game.dislodged, phase.centers or {}
+    units, dislodged, centers = game.units, game.dislodged, phase.centers
     says_centers = any(centers.values()) and phase.name[0] + phase.name[-1] == "SM"
     for power in game.powers:
         if says_centers and {*centers.get(power, ())} != {*game.centers[power]}:
@@ -417,7 +417,7 @@ def _state(phase: Phase, retreats_before: Mapping[str, Mapping[str, list[str]]])
             retreats.setdefault(power, {})[unit] = phase.retreats.get(unit, places)
     over = phase.name == COMPLETED
     units = {p: [t for t in texts if not t.startswith("*")] for p, texts in phase.units.items()}
-    state = {"name": phase.name, "units": units, "centers": phase.centers or {}}
+    state = {"name": phase.name, "units": units, "centers": phase.centers}
     return state if over else state | {"retreats": retreats}
 
 

@@ -95,7 +95,7 @@ class Variant(NamedTuple):
 
 
 def _known(names: Mapping[int, str], number: int | None, what: str) -> str:
-    if number not in names:
+    if number is None or number not in names:
         raise UserError(f"there is no {what} {quoted(number, 40)}")
     return names[number]
 
@@ -129,8 +129,8 @@ def read_variant(data: object, game_map: Map) -> Variant:
 class Phase(NamedTuple):
     name: str  # such as S1901M; COMPLETED for how it ended
     orders: dict[str, list[str]]  # texts by power
-    units: dict[str, list[str]] | None = None  # by power; dislodged ones with a star; None: unsaid
-    centers: dict[str, list[str]] | None = None
+    units: dict[str, list[str]]  # by power, dislodged ones with a star; none: unsaid
+    centers: dict[str, list[str]]  # none: unsaid
     retreats: Mapping[str, list[str]] = MappingProxyType({})  # dislodged unit -> places
     # Of a report: (power, text) -> line.
     lines: Mapping[tuple[str, str], int] = MappingProxyType({})
