@@ -73,7 +73,7 @@ def _print_links(server: PlayServer) -> None:
     print(f"Open {server.link(HOST)}")
     games = games_in(session.file.parent)
     going_on = [file for file, game in games.items() if game.goes_on and file != session.file]
-    if session.now.seats is None and going_on:
+    if not session.now.seats and going_on:
         print(f"Your last game goes on there, or with --resume {going_on[0]}")
     for power in session.now.powers_of(GUEST):
         print(f"{power}, for somebody else: {server.link(power)}")
@@ -87,7 +87,7 @@ def _print_links(server: PlayServer) -> None:
 def _print_end(session: PlaySession) -> None:
     """Print the names of drawn members once the game is over, and the person's rank."""
     game, seed = session.game, session.record.seed
-    for power, seat in (session.now.seats or {}).items() if game.is_over else ():
+    for power, seat in session.now.seats.items() if game.is_over else ():
         if seat.player in session.drawn:
             population, member = _opponents.member_of(seat.player, game.map, seed)
             place = 1 + population.members.index(member)

@@ -110,7 +110,7 @@ def games_in(folder: Path) -> dict[Path, ListedGame]:
     for file in folder.glob("*.jsonl"):
         with contextlib.suppress(OSError):
             changed[file] = file.stat().st_mtime_ns
-    newest = sorted(changed, key=changed.get, reverse=True)
+    newest = sorted(changed, key=lambda file: changed[file], reverse=True)
     listed = {file: _listed(file, changed[file]) for file in newest}
     return {file: game for file, game in listed.items() if game is not None}
 

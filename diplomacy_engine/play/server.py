@@ -60,6 +60,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+NOT_OURS = "this link is not one of this game's"
 _STATUS = {"invalid": 400, "forbidden": 403, "stale": 409}
 
 
@@ -380,12 +381,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _session(self) -> PlaySession:
         session = self.server.session_of(self.headers.get(TOKEN_HEADER, ""))
         if session is None:
-            raise Refusal(401, "this link is not one of this game's")
+            raise Refusal(401, NOT_OURS)
         return session
 
     def _viewer(self) -> Viewer:
         token, power = self.headers.get(TOKEN_HEADER, ""), self.headers.get(POWER_HEADER)
-        return self._session().viewer(token, power)
+        viewer = self._session().viewer(token, power)
+        if viewer is None:  # it has lost its link since
+            raise Refusal(401, NOT_OURS)
+        return viewer
 
     def _unknown(self, path: str) -> Refusal:
         if path in ACTIONS or path in READS or path in PAGES or path in SHARED or path == WAITING:
@@ -408,7 +412,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer invalid HTTP requests and unknown methods."""
         self.close_connection = True
         if not hasattr(self, "command"):
-            self.command = None
+            self.command = ""
         with contextlib.suppress(ValueError):
             message = message or HTTPStatus(code).phrase
         self._send(code, _error(f"the request cannot be read: {message}"), "application/json")

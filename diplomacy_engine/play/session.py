@@ -113,7 +113,7 @@ class PlaySession:
         self._players: dict[str, Player] = {}
         self._reviews: dict[tuple[int, tuple[str, ...]], ReviewJob] = {}  # step, powers
         own = dict(record.answered), dict(record.drafts)
-        self.now = first = SessionState(game, record.seats, record.step, *own)
+        self.now = first = SessionState(game, record.seats or {}, record.step, *own)
         self._offer(game.rules)
         for name in (*record.opponents, *first.players()):
             if name != MIXED:
@@ -165,7 +165,7 @@ class PlaySession:
 
     def load_mixed(self) -> None:
         """Load the players of a mixed table, until the game begins."""
-        while self.now.seats is None and MIXED in self.record.opponents:
+        while not self.now.seats and MIXED in self.record.opponents:
             with self._loading:  # while nobody chooses another map
                 unloaded = [name for name in self.pool if name not in self._players]
                 if not unloaded:
@@ -310,11 +310,11 @@ class PlaySession:
         with self.lock:
             self._check_host(viewer)
             self._check_over()
-            after = SessionState(Game(self.game.rules), None, self.now.step + 1)
+            after = SessionState(Game(self.game.rules), {}, self.now.step + 1)
             seed = (self.record.seed + 1) % 2**62
             record = replace(self.record, seed=seed, tried=UNSET, parent=UNSET)
             # The links lead to the new game from now on; the old one gets others.
-            self._commit(self.now, replace(self.record, tokens=_new_tokens(self.game)))
+            self._save(self.now, replace(self.record, tokens=_new_tokens(self.game)), self.file)
             self._chosen = self._chosen or self._as_chosen()
             self._commit(after, record, self._unused_file())
             self.trouble = self._standing = ""
@@ -340,7 +340,7 @@ class PlaySession:
         gives; None: from now."""
         with self.lock:
             if not viewer.host:
-                self._seat(viewer)
+                self.seat(viewer)
             if self.rated and not self.game.is_over:
                 raise PlayError("a rated game is not tried out before it is over", "forbidden")
             last = len(self.game.history) - self.game.is_over
@@ -396,7 +396,7 @@ class PlaySession:
             after, seats, named = self.now.copy(), {}, {}
             for power in dict.fromkeys([*self.game.powers, *choice]):
                 _check_one_of(power, self.game.powers, "powers of this map")
-                option = choice.get(power)
+                option = choice.get(power, "")
                 _check_one_of(option, ("me", "guest", *self.choices), f"choices for {power}")
                 seats[power] = Seat(
                     HOST if option == "me" else GUEST if option == "guest" else PLAYER
@@ -426,7 +426,7 @@ class PlaySession:
         The same again changes nothing, even when the step was played meanwhile.
         """
         with self.lock:
-            if self.now.answered.get(self._seat(viewer)) != (step, orders):
+            if self.now.answered.get(self.seat(viewer)) != (step, orders):
                 self._move(viewer, step, SessionState.submit, orders)
                 self._go_on()
 
@@ -446,7 +446,7 @@ class PlaySession:
 
     def concede(self, viewer: Viewer, step: int) -> None:
         with self.lock:
-            if self._seat(viewer) not in self.game.conceded:
+            if self.seat(viewer) not in self.game.conceded:
                 self._move(viewer, step, SessionState.concede)
                 self._go_on()
 
@@ -469,7 +469,7 @@ class PlaySession:
 
     def _move(self, viewer: Viewer, step: int, move: Callable, *values: object) -> None:
         with self.lock:
-            power = self._seat(viewer)
+            power = self.seat(viewer)
             self._check_step(step)
             after = self.now.copy()
             move(after, power, *values)
@@ -509,7 +509,7 @@ class PlaySession:
         """Return legal orders with those of a text added, in place of the same units' own; `note`
         is told what was not taken as written."""
         with self.lock:
-            power, legal = self._seat(viewer), list(orders)
+            power, legal = self.seat(viewer), list(orders)
             for part in order_texts(text):
                 trial = self.game.copy()
                 notes = trial.submit(power, [part], strict=False)
@@ -547,7 +547,7 @@ class PlaySession:
 
     def hint(self, viewer: Viewer) -> Advice:
         with self.lock:
-            power = self._seat(viewer)
+            power = self.seat(viewer)
             hint, people = advice(self.game, self._adviser(), power), f"{self.game.map.name}-human"
             person = ordering(self._player(people)) if people in self.pool else None
             if not isinstance(person, ExplainingPlayer):
@@ -571,7 +571,7 @@ class PlaySession:
         with self.lock:
             if step != self.now.step:
                 return None
-            power, adviser, now = self._seat(viewer), self._adviser(), self.now
+            power, adviser, now = self.seat(viewer), self._adviser(), self.now
             game = now.game.copy()
             players: dict[str, Player] = dict.fromkeys(now.game.powers, adviser)
             submitted = game.orders if now.is_sandbox else {}
@@ -597,13 +597,13 @@ class PlaySession:
     @property
     def can_review(self) -> bool:
         """Whether the game is over, or was pasted and nobody has begun to play on."""
-        done = self.game.is_over or self.now.seats is None
+        done = self.game.is_over or not self.now.seats
         return done and bool(self.game.history) and not self.game.map.teams.text
 
     def _reviewed(self, viewer: Viewer) -> tuple[int, tuple[str, ...]]:
         """The viewer's decisions; everybody's for who only watched, or had all powers."""
-        sees_all = viewer.power is None or self.now.is_sandbox
-        return self.now.step, () if sees_all else (viewer.power,)
+        sees_all = self.now.is_sandbox
+        return self.now.step, () if viewer.power is None or sees_all else (viewer.power,)
 
     def review_of(self, viewer: Viewer) -> ReviewJob | None:
         """Return the part of a review that the viewer may see."""
@@ -628,12 +628,12 @@ class PlaySession:
         one power, and players all others, each its own as far as there are any."""
         with self.lock:
             self._check_host(viewer)
-            if self.now.seats is not None:
+            if self.now.seats:
                 self._check_over()
             _check_one_of(power, self.game.powers, "powers of this map")
             _check_one_of(phase, range(len(self.game.history)), "phases of this game")
             usual = [*self.pool, *self.choices.values()][0]
-            sitting = {n: s for n, s in (self.now.seats or {}).items() if s.kind == PLAYER}
+            sitting = {n: s for n, s in self.now.seats.items() if s.kind == PLAYER}
             seats = dict.fromkeys(self.game.powers, Seat(PLAYER, usual)) | sitting
             seats |= {power: Seat(HOST)}
             # With the same seed, by which members are drawn: steps go on, so that draws differ.
@@ -658,14 +658,15 @@ class PlaySession:
 
     def _check_unbegun(self, viewer: Viewer) -> None:
         self._check_host(viewer)
-        if self.now.seats is not None:
+        if self.now.seats:
             raise PlayError("the game has already begun", "stale")
 
     def _check_over(self) -> None:
         if not self.game.is_over:
             raise PlayError("the game is not over")
 
-    def _seat(self, viewer: Viewer) -> str:
+    def seat(self, viewer: Viewer) -> str:
+        """Return the power that a viewer plays; PlayError if they watch."""
         if viewer.power not in self.now.people():
             raise PlayError("you are watching and play no power", "forbidden")
         return viewer.power
@@ -728,7 +729,7 @@ class PlaySession:
 
     def _begin_phase(self, after: SessionState) -> None:
         after.reasons = {}
-        if after.seats is None or after.game.is_over:
+        if not after.seats or after.game.is_over:
             return
         speakers, first_year = self._speakers(after), after.game.rules.draws_after
         if first_year is not None:
@@ -758,25 +759,30 @@ class PlaySession:
     ) -> None:
         """Save a state, perhaps a new record, and in a `new` file; only then make them the current
         ones."""
-        if not new and self._written and _stamp(self.file) not in (None, self._written):
+        file = new or self.file
+        record = self._save(after, record or self.record, file)
+        self.file, self._written = file, _stamp(file)
+        self.now, self.record = after, record
+        self.revision += 1
+
+    def _save(self, after: SessionState, record: PlayRecord, file: Path) -> PlayRecord:
+        """Write a state to a file; return the record of it that stands there."""
+        if file == self.file and self._written and _stamp(file) not in (None, self._written):
             raise PlayError(
                 f"another program has changed {self.file}, perhaps a second game with the same "
                 "file; nothing was saved"
             )
         record = replace(
-            record or self.record,
+            record,
             step=after.step,
-            seats=after.seats,
+            seats=after.seats or None,
             answered=after.answered,
             drafts=after.drafts,
         )
         saved = after.game.to_saved_game() | {"players": self._told_players(after)}
         saved["play"] = to_builtins(record)
-        file = new or self.file
         atomic_write(file, (json.dumps(saved) + "\n").encode(), mode=0o600)
-        self.file, self._written = file, _stamp(file)
-        self.now, self.record = after, record
-        self.revision += 1
+        return record
 
     def may_hear(self, viewer: Viewer, *sides: str) -> bool:
         """Tell whether a viewer may know what is between two sides: its own, what all heard, all in
@@ -826,7 +832,7 @@ class PlaySession:
     def _told_players(self, now: SessionState) -> dict[str, str]:
         return {
             power: self.told(seat.player, now.game) if seat.kind == PLAYER else PERSON
-            for power, seat in (now.seats or {}).items()
+            for power, seat in now.seats.items()
         }
 
 

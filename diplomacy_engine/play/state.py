@@ -30,7 +30,7 @@ class SessionState:
     """All of a session that changes; replaced as a whole once it is saved."""
 
     game: Game
-    seats: dict[str, Seat] | None = None  # None: the host has not chosen yet
+    seats: dict[str, Seat] = field(default_factory=dict)  # none: the host has not chosen yet
     step: int = 0  # grows with every phase played or taken back
     answered: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
     # Power -> orders that its person has chosen and not given, or has taken back.
@@ -46,7 +46,7 @@ class SessionState:
     # --- Who plays, and what there is to do -----------------------------------------------------
 
     def powers_of(self, *kinds: str) -> list[str]:
-        seats = self.seats or {}
+        seats = self.seats
         return [
             power for power in self.game.powers if power in seats and seats[power].kind in kinds
         ]
@@ -56,7 +56,7 @@ class SessionState:
 
     def players(self) -> dict[str, list[str]]:
         powers_of: dict[str, list[str]] = {}
-        for power, seat in (self.seats or {}).items():
+        for power, seat in self.seats.items():
             if seat.kind == PLAYER:
                 powers_of.setdefault(seat.player, []).append(power)
         return powers_of
@@ -92,11 +92,11 @@ class SessionState:
         return power in self.people() and self.game.is_alive(power) and not self.game.is_over
 
     def can_go_on(self) -> bool:
-        return self.seats is not None and not self.game.is_over and not self.waiting_for()
+        return bool(self.seats) and not self.game.is_over and not self.waiting_for()
 
     def last_own_phase(self) -> int | None:
         """Return the number of the last phase in which a person could order; watching, the last."""
-        if self.seats is None:
+        if not self.seats:
             return None
         history, people, conceded = self.game.history, self.people(), self.game.conceded
         for number in range(len(history) - 1, -1, -1):

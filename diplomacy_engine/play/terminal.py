@@ -62,7 +62,7 @@ class TextGame:
     def run(self) -> None:
         _complete_by(self._completions)
         try:
-            if self.session.now.seats is None:
+            if not self.session.now.seats:
                 self._choose_seats()
             self._show_phases()
             self._show_board()
@@ -251,7 +251,7 @@ class TextGame:
             if word == "say":
                 session.say(viewer, session.now.step, receiver, terms)
             else:
-                terms = read_terms(session.game, viewer.power, terms)
+                terms = read_terms(session.game, session.seat(viewer), terms)
                 session.offer(viewer, session.now.step, [receiver, *others], terms)
         self._forget_broken()
         self._show_deals()
@@ -264,7 +264,7 @@ class TextGame:
             self.write(f"  a deal rules out: {'; '.join(gone)}")
 
     def _show_deals(self) -> None:
-        game, power = self.session.game, self.viewer.power
+        game, power = self.session.game, self.session.seat(self.viewer)
         offers = game.said(power)
         for number, offer in enumerate(offers, 1):
             sender, *receivers = (game.powers[p] for p in offer.powers)
@@ -321,7 +321,7 @@ class TextGame:
             self.write(f"  teams: {', '.join(game.map.teams.names)}")
         for power in game.powers:
             mark = "*" if power == self.viewer.power else " "
-            seat = (session.now.seats or {}).get(power)
+            seat = session.now.seats.get(power)
             player = f"   [{session.told(seat.player, game)}]" if seat and seat.player else ""
             player += "   [has conceded]" * (power in game.conceded)
             units = [*game.units[power], *(f"*{u}" for u in game.dislodged.get(power, {}))]
@@ -331,12 +331,13 @@ class TextGame:
         for power in game.map.unit_powers[len(game.powers) :]:
             units = ", ".join(game.units[power]) or "none"
             self.write(f"  {power:12} units {units}   [nobody; they always hold]")
-        for unit, places in game.dislodged.get(self.viewer.power, {}).items():
+        own = self.viewer.power or ""
+        for unit, places in game.dislodged.get(own, {}).items():
             self.write(f"  {unit} is dislodged; it may retreat to {' '.join(places) or 'nowhere'}")
-        owed = game.adjustments.get(self.viewer.power, 0)
+        owed = game.adjustments.get(own, 0)
         if owed:
             what = "may build" if owed > 0 else "must remove"
-            self.write(f"  {self.viewer.power} {what} {abs(owed)}.")
+            self.write(f"  {own} {what} {abs(owed)}.")
         if game.is_over:
             self.write(f"  The game is over: {game.result}.")
         elif self.explain and self.viewer.power in session.now.waiting_for():
@@ -378,14 +379,14 @@ def read_terms(game: Game, power: str, text: str) -> dict:
                 terms.setdefault(name, []).append(words[2])
         else:
             try:
-                place = read_order(game.map, part).unit.place
+                ordered = read_order(game.map, part).units[:1]  # none if it says WAIVE
             except UserError as error:
                 raise UserError(
                     f"{quoted(part, 60)} is neither peace, nor an order, nor like both out ENG: "
                     f"{error}"
                 ) from None
             units = {province_of(unit) for unit in game.units[power]}
-            own = game.map.provinces[place.province] in units
+            own = any(game.map.provinces[unit.place.province] in units for unit in ordered)
             terms.setdefault("ours" if own else "theirs", []).append(part)
     return terms
 

@@ -179,7 +179,7 @@ def game_view(session: PlaySession, viewer: Viewer, phase: str | None = None) ->
             "sides": CHART,
             "sandbox": session.now.is_sandbox,
             "names": game.map.province_names,
-            "started": seats is not None,
+            "started": bool(seats),
             "you": you,
             "host": viewer.host,
             "decision": decision_view(game, you, session.now.drafts.get(you, ())) if you else None,
@@ -197,7 +197,7 @@ def game_view(session: PlaySession, viewer: Viewer, phase: str | None = None) ->
             "trouble": session.trouble if viewer.host or not session.trouble else TROUBLE,
             "talk": None,
         }
-        if game.table is not None and seats is not None and not game.is_over:
+        if game.table is not None and seats and not game.is_over:
             view["talk"] = talk_view(game, you, session.now.reasons)
         if viewer.host:
             guests = session.now.powers_of(GUEST)
@@ -241,7 +241,7 @@ def settings_view(session: PlaySession) -> dict:
 
 def _power_view(session: PlaySession, viewer: Viewer, shown: _Shown, power: str) -> dict:
     """Return a power in the phase shown, and its player."""
-    scene, seat = shown.scene, (session.now.seats or {}).get(power)
+    scene, seat = shown.scene, session.now.seats.get(power)
     player = None
     if seat is not None:
         player = session.shown(seat.player, viewer) if seat.kind == PLAYER else seat.kind
@@ -329,7 +329,7 @@ def hint_view(session: PlaySession, viewer: Viewer) -> dict:
     with session.lock:  # the game may go on meanwhile
         hint, now = session.hint(viewer), session.now
     game_map = now.game.map
-    likeliest = {viewer.power: [ranked[0][0] for _, ranked in hint.slots]}
+    likeliest = {session.seat(viewer): [ranked[0][0] for _, ranked in hint.slots]}
     scene = now.game.scene().with_orders(game_map, likeliest)
     tried = hint.tried and {
         "candidates": [candidate._asdict() for candidate in hint.tried.candidates[:CANDIDATES]],

@@ -20,7 +20,15 @@ from support.waiting import until
 
 from diplomacy_engine import Game, UserError, make_bot
 from diplomacy_engine.play import server as play_server
-from diplomacy_engine.play.server import ACTIONS, MAX_BODY, PAGES, READS, TOKEN_HEADER, PlayServer
+from diplomacy_engine.play.server import (
+    ACTIONS,
+    MAX_BODY,
+    NOT_OURS,
+    PAGES,
+    READS,
+    TOKEN_HEADER,
+    PlayServer,
+)
 from diplomacy_engine.play.session import Choices
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -87,6 +95,11 @@ def refusal(answer, status: int) -> str:
     assert answer[0] == status, answer
     assert list(answer[1]) == ["error"] and "\n" not in answer[1]["error"]
     return answer[1]["error"]
+
+
+def test_a_link_that_is_lost_meanwhile_is_refused(server, monkeypatch):
+    monkeypatch.setattr(server, "session_of", lambda token: server.session)
+    assert refusal(request(server, "GET", "/api/game", who="lost"), 401) == NOT_OURS
 
 
 # --- What works -----------------------------------------------------------------------------------

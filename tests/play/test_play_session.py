@@ -19,6 +19,7 @@ from support.serving import FREE, UNITS, Partner, by_name, deals, reopened, seat
 from support.tables import read_table
 
 from diplomacy_engine import Game, UserError, VectorGame, load_player, make_bot
+from diplomacy_engine._files import atomic_write
 from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.play.file import HOST, PLAYER, PlayRecord, Seat, pasted_game, read_session
 from diplomacy_engine.play.review import outlook
@@ -262,7 +263,7 @@ def test_settings_and_another_game(file):
     kept = reopened(file, load)
     assert kept.game.to_saved_game() == old and session.file.name == "game-2.jsonl"
     assert not {*kept.tokens.values()} & {*tokens.values()}, "it is still to be had"
-    assert session.now.seats is None and session.now.step > step and session.tokens == tokens
+    assert not session.now.seats and session.now.step > step and session.tokens == tokens
     again, record = read_session(session.file)
     assert again.rules == game.rules and record.seats is None
     assert game_view(session, viewer(session))["chosen"] == seats
@@ -387,6 +388,9 @@ def test_a_pasted_game_may_be_over(file):
     while not over.is_over:
         over.adjudicate()
     host = viewer(session)
+    session.paste(host, json.dumps(over.to_saved_game()))
+    session.new_game(host)  # nobody has sat anywhere
+    assert session.game.phase == "S1901M" and session.chosen == {"ENGLAND": "me", "RUSSIA": "hold"}
     session.paste(host, json.dumps(over.to_saved_game()))
     session.choose_settings(host, 1903, None, None, True, True, None)
     session.choose_seats(host, {"ENGLAND": "me", "RUSSIA": "hold"})
@@ -643,14 +647,22 @@ def test_a_sandbox_goes_on_from_any_phase_and_leaves_the_game_as_it_is(file):
     refused("forbidden", session.sandbox, viewer(session, "watch"), None)
 
 
-def test_a_new_game_keeps_seats_and_links_and_draws_others(file):
+def test_a_new_game_keeps_seats_and_links_and_draws_others(file, monkeypatch):
     record = PlayRecord(
         opponents=["thinker"], seats={"ENGLAND": Seat(PLAYER, "thinker"), "RUSSIA": Seat(HOST)}
     )
     session = PlaySession(Game("small", max_years=1), file, by_name(load), record, draw=drawn_at)
     session.concede(viewer(session), 0)
     links, drawn = session.tokens, session.drawn
+    held = []
+
+    def noted(*written, **more):
+        held.append(session.tokens)
+        atomic_write(*written, **more)
+
+    monkeypatch.setattr("diplomacy_engine.play.session.atomic_write", noted)
     session.new_game(viewer(session))
+    assert held == [links] * 2, "whoever looks meanwhile has no link"
     assert session.tokens == links and session.drawn != drawn
     assert session.chosen == {"ENGLAND": "thinker", "RUSSIA": "me"}
 
