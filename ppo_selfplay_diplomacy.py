@@ -117,9 +117,9 @@ class Action(NamedTuple):
 
     chosen: np.ndarray  # (S,) int64, positions in the slots' lists of legal orders
     logprob: torch.Tensor  # (D,), of all orders of a decision together, at temperature 1
-    entropy: torch.Tensor | None = None  # (D,), normalized to 0..1; only if scored
-    probability: torch.Tensor | None = None  # (N,), of every legal order; only if sampled
-    value: torch.Tensor | None = None  # (D,)
+    entropy: torch.Tensor = None  # (D,), normalized to 0..1; only if scored
+    probability: torch.Tensor = None  # (N,), of every legal order; only if sampled
+    value: torch.Tensor = None  # (D,)
 
 
 class Agent(nn.Module):

@@ -79,7 +79,7 @@ class Server:
         content = None if body is None else json.dumps(body).encode()
         secure = self._url.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        connection = kind(self._url.hostname, self._url.port, timeout=_left(until))
+        connection = kind(self._url.hostname or "", self._url.port, timeout=_left(until))
         connection.response_class = lambda sock, **options: http.client.HTTPResponse(  # type: ignore[assignment]  # is only called
             _Timed(sock, until),  # type: ignore[arg-type]  # of a socket only `makefile` is called
             **options,

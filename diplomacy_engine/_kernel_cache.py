@@ -28,7 +28,7 @@ from numba.core.registry import CPUDispatcher
 try:
     import fcntl
 except ImportError:  # no POSIX: processes that start together compile the same kernels
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # the usual way to say so
 
 _PACKAGE = Path(__file__).parent
 _IMPORT = rb"^\s*from (\.+)([\w.]*) import \(?\s*(\w+)"  # `from . import` names one

@@ -56,7 +56,7 @@ class AnchoredRun(ppo.Run):
         if self.args.cross_support and not anchor.settings.get("cross_support", True):
             raise UserError(f"--anchor {self.args.anchor} needs --no-cross-support, as it has")
         self.anchor = anchor
-        self.pending: Decisions | None = None  # with all legal orders, of this phase
+        self.pending = self.games.decisions()  # with all legal orders, of this phase
 
     def ask_for_orders(
         self, decisions: Decisions, clock: Clock

@@ -134,10 +134,10 @@ def examples_of(saved: Mapping, game_map: Map, counts: Counter) -> Examples | No
         units = _unit_lists(game.to_state()["units"])
         if game.phase != phase["name"] or units != _unit_lists(state["units"]):
             game = Game.from_state(game.rules, state)
-        senders = [power for power, orders in phase["orders"].items() if orders]
-        for power in senders:
-            counts["not_legal"] += len(game.submit(power, phase["orders"][power], strict=False))
-        experience = experience_of(game, senders, counts)
+        sent = {power: orders for power, orders in phase["orders"].items() if orders}
+        for power, orders in sent.items():
+            counts["not_legal"] += len(game.submit(power, orders, strict=False))
+        experience = experience_of(game, list(sent), counts)
         if experience is not None:
             moving = np.full(experience.decisions.count, game.phase.endswith("M"))
             parts.append((experience, moving))

@@ -75,7 +75,7 @@ class LeagueRun(ppo.Run):
         )
         weights = self.average.state_dict()
         with torch.random.fork_rng(devices=[]):  # it samples apart from the learner
-            setup = replace(self.setup, args=own, weights=weights, saved=None)
+            setup = replace(self.setup, args=own, weights=weights)
             exploiter = ppo.Run(setup, ranks)
             exploiter.pool.copies = []
             for member in copies:

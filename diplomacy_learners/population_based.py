@@ -113,7 +113,7 @@ def _varied(name: str, value: Any, factor: Callable[[], float]) -> Any:
 
 
 @dataclass(frozen=True)
-class MemberSetup(startup.Setup):
+class MemberSetup(startup.Resumed):
     """How a member goes on: after `mates`, checkpoints of others, have joined its pool."""
 
     mates: Sequence[dict] = ()
@@ -146,17 +146,21 @@ class Member:
     def __init__(self, home: Path, number: int, args: Args, settings: dict | None = None):
         self.home, self.number, self.args, self.name = home, number, args, f"member-{number}"
         if settings is None:
-            member_args = self._kept_args() if self.folder else args
+            member_args = self._kept_args() if self.folders else args
             settings = {name: getattr(member_args, name) for name in args.explore}
-            if number and not self.folder:
+            if number and not self.folders:
                 rng = np.random.default_rng([args.seed, number])
                 settings = explored(settings, args, rng, anew=1.0)
         self.settings = settings
 
     @property
-    def folder(self) -> Path | None:
-        folders = sorted(self.home.glob(f"*__{self.name}__*/{CHECKPOINT}"))
-        return folders[-1].parent if folders else None
+    def folders(self) -> list[Path]:
+        """Its run folder, once it has begun."""
+        return [path.parent for path in sorted(self.home.glob(f"*__{self.name}__*/{CHECKPOINT}"))]
+
+    @property
+    def folder(self) -> Path:
+        return self.folders[-1]
 
     def _kept_args(self) -> ppo.Args:
         return RunFolder(self.folder).settings(ppo.Args, resume=str(self.folder))
@@ -187,7 +191,7 @@ class Member:
         """Return the state with which the training begins or continues, with copies of others in
         the pool."""
         learner = ppo.LEARNER_SPEC
-        if self.folder is None:
+        if not self.folders:
             return startup.new_run(learner, self.own_args(), Ranks())
         setup = startup.resumed_run(learner, self._kept_args(), Ranks())
         others = self.home.glob(f"*__member-*__*/{CHECKPOINT}")
@@ -267,7 +271,7 @@ class Member:
         return self.folder / CHECKPOINT
 
     def stand(self, path: Path | None = None) -> dict:
-        if self.folder is None:
+        if not self.folders:
             return {"evaluations": 0}
         path, args = path or self.folder / CHECKPOINT, self.args
         saved = checkpoints.read(path)
@@ -338,7 +342,7 @@ def make_folder(args: Args, map_name: str) -> Path:
 
 
 def resumed(args: Args) -> tuple[Path, Args]:
-    home = Path(args.resume).resolve()
+    home = Path(str(args.resume)).resolve()
     settings.check_changes(RunFolder(home).settings(Args), args, ("address",))
     return home, args
 

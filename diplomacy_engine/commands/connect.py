@@ -41,7 +41,7 @@ def run_diplomacy(arguments: Diplomacy) -> int:
     wire = Wire(read_address(arguments.address), arguments.ssl, arguments.ca)
     if arguments.list:
         return _list(arguments, wire)
-    powers, dummies = _powers(arguments)
+    game_id, powers = _powers(arguments)
     account = _accounts(arguments)
     registration = ""
     if arguments.registration_password_file:
@@ -49,7 +49,7 @@ def run_diplomacy(arguments: Diplomacy) -> int:
 
     def connect(rules: GameRules) -> Connection:
         game_map, any_map = rules.map, arguments.map is not None
-        if dummies:
+        if not game_id:
             return diplomacy_server.DiplomacyDummies(wire, rules, any_map=any_map, say=say)
         names = [
             p if p == diplomacy_server.ANY else game_map.powers[game_map.power_number(p)]
@@ -57,13 +57,13 @@ def run_diplomacy(arguments: Diplomacy) -> int:
         ]
         accounts = {name: account(name, len(names)) for name in names}
         seats = diplomacy_server.DiplomacySeats(
-            wire, rules, arguments.game_id, accounts, any_map=any_map, say=say
+            wire, rules, game_id, accounts, any_map=any_map, say=say
         )
         seats.registration, seats.must_talk = registration, must_talk
         return seats
 
     must_talk = isinstance(parse_player(arguments.player or ""), VoiceSpec)
-    return _play(arguments, connect, carries_talk=not dummies)
+    return _play(arguments, connect, carries_talk=bool(game_id))
 
 
 def run_webdip(arguments: Webdip) -> int:
@@ -110,7 +110,8 @@ def _list(arguments: Diplomacy, wire: Wire) -> int:
     return 0
 
 
-def _powers(arguments: Diplomacy) -> tuple[Sequence[str], bool]:
+def _powers(arguments: Diplomacy) -> tuple[str, Sequence[str]]:
+    """Return the game and our powers in it; "" for dummies, which play in any."""
     names = [power.upper() for power in arguments.power]
     alone = len(names) > 1 and not {diplomacy_server.ANY, DUMMIES}.isdisjoint(arguments.power)
     if alone or len(set(names)) < len(names):
@@ -119,10 +120,10 @@ def _powers(arguments: Diplomacy) -> tuple[Sequence[str], bool]:
             f"--power {text}: name each power once, and {diplomacy_server.ANY} or {DUMMIES} alone"
         )
     if DUMMIES in arguments.power:
-        return [], True
+        return "", []
     if not names or not arguments.game_id:
         raise UserError("give --game-id and --power; --list shows the games and their free powers")
-    return arguments.power, False
+    return arguments.game_id, arguments.power
 
 
 def _accounts(arguments: Diplomacy) -> Callable[[str, int], diplomacy_server.Account]:

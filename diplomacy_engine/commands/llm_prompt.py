@@ -36,9 +36,9 @@ def run_llm_prompt(arguments: LlmPrompt) -> int:
         raise UserError(f"{power} has no orders to give in {game.phase}")
     form = arguments.prompt or settings.prompt
     text = prompt_text(question, form, settings.history, own.thinking if own else 0)
-    player = load_player(name) if own and own.is_local else None
+    player = load_player(spec) if spec and own and own.is_local else None
     if isinstance(player, LocalPlayer):
-        tokens = f"{len(player.model.prompt_tokens(text)):,} tokens of {own.model}"
+        tokens = f"{len(player.model.prompt_tokens(text)):,} tokens of {player.settings.model}"
     else:
         tokens = f"about {len(text) // LETTERS_PER_TOKEN:,} tokens"
     sys.stdout.write(text)

@@ -80,7 +80,7 @@ def flat_scale(space: spaces.Space) -> np.ndarray:
     elif isinstance(space, spaces.Discrete):
         most = np.array(space.n - 1)
     else:
-        most = np.ones(space.shape)  # MultiBinary
+        most = np.ones(spaces.flatdim(space))  # MultiBinary
     return np.maximum(most, 1).ravel()
 
 

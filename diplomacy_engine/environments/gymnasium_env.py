@@ -23,11 +23,9 @@ METADATA: dict = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}
 WIDTH = 800  # pixels of a picture
 
 
-def render_game(games: VectorGame, row: int, mode: str | None) -> np.ndarray | str | None:
+def render_game(games: VectorGame, row: int, mode: str) -> np.ndarray | str:
     """`rgb_array`: a picture with even sides, (height, width, 3) uint8; `ansi`: a line with map and
     phase, then one for each power, as `Game.to_position` writes them."""
-    if mode is None:
-        return None
     game = Game.from_row(games, row)
     if mode == "ansi":
         return game.to_position().replace("; ", "\n") + "\n"
@@ -74,8 +72,10 @@ class _AgentEnv:
 
     def action_masks(self) -> np.ndarray:
         """Return which actions are legal now, as sb3-contrib asks for it. (M,) int8 for one game,
-        (E, M) for many; NeedsReset before `reset`."""
+        (E, M) for many; NeedsReset before `reset`, UserError if the form has none."""
         self._need_game(self._seeded)
+        if self._masks is None:
+            raise UserError("actions of this form have no masks")
         return self._masks
 
 
@@ -140,7 +140,8 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
     def render(self) -> np.ndarray | str | None:
         """Return the position as `render_mode` says; NeedsReset before `reset`."""
         self._need_game(self._seeded)
-        return render_game(self._agents.games, 0, self.render_mode)
+        mode = self.render_mode
+        return None if mode is None else render_game(self._agents.games, 0, mode)
 
     def _info(self, illegal: int) -> dict:
         info = {"illegal_orders": illegal, "power": int(self._agents.agent[0])}
@@ -215,10 +216,12 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
     def render(self) -> tuple[np.ndarray | str, ...] | None:
         """Return the position of every game as `render_mode` says; NeedsReset before `reset`."""
         self._need_game(self._seeded)
-        if self.render_mode is None:
-            return None
-        games = self._agents.games
-        return tuple(render_game(games, row, self.render_mode) for row in range(self.num_envs))
+        games, mode = self._agents.games, self.render_mode
+        return (
+            None
+            if mode is None
+            else tuple(render_game(games, row, mode) for row in range(self.num_envs))
+        )
 
     def _infos(self, illegal: np.ndarray) -> dict:
         infos = {"illegal_orders": illegal.copy(), "power": self._agents.agent.astype(np.int64)}

@@ -77,8 +77,7 @@ class ObservationPlayer:
         self._helper, self._flat = None, flat
         if FORMS[form].movement_only:
             self._helper = make_bot("dumbbot-deepdip")
-        self._boards: AgentBoards | None = None
-        self._form: Form | None = None
+        self._room: tuple[AgentBoards, Form] | None = None
 
     def act(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
         """Return an order number for each slot, (S,) int32; see Player.
@@ -147,12 +146,12 @@ class ObservationPlayer:
         if self._map is not None and games.vocabulary.hash != vocabulary(self._map).hash:
             ours, theirs = self._map.name, games.map.name
             raise UserError(f"player {quoted(self.name, 60)} plays on {ours!r}, not {theirs!r}")
-        spare = self._boards.games if self._boards else None
-        if spare is None or spare.num_games < count or not spare.is_like(games):
-            spare = games.spare(count)
-            self._boards = AgentBoards(spare, FORMS[self._form_name].gap)
-            self._form = make_form(self._form_name, self._boards, self._draw_votes, self._flat)
-        return self._boards, self._form
+        room = self._room
+        if room is None or room[0].games.num_games < count or not room[0].games.is_like(games):
+            boards = AgentBoards(games.spare(count), FORMS[self._form_name].gap)
+            form = make_form(self._form_name, boards, self._draw_votes, self._flat)
+            room = self._room = boards, form
+        return room
 
     def _actions(self, form: Form, rows: np.ndarray) -> object:
         obs, masks = form.observe(rows), form.masks(rows)

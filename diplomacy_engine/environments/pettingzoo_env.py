@@ -69,8 +69,9 @@ class DiplomacyParallelEnv(ParallelEnv):
         powers, provinces = games.num_powers, len(games.board.terrain)
         observed = forms.observation_space(games)
         action: spaces.Space = forms.province_space(games)
-        self._press: Press | None = None  # of the game that `reset` begins
-        self._talk: list[str] = []  # steps of talk before the phase is played, STEPS of its press
+        self._press = Press(games)  # of the game that `reset` begins
+        self._steps = STEPS[rules.press] if rules.press else ()  # of talk in a movement phase
+        self._talk: list[str] = []  # those before the phase is played
         self._offers = make_offers([])  # to be answered
         if rules.press:
             observed["peace"] = spaces.MultiBinary(powers)
@@ -120,7 +121,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             self._games.seed_games(np.zeros(1, int), seeds_of([number]))
         seed_of_beginning = int(self._random.integers(2**31))
         random_beginnings(self._games, self._settings.most_warm_up_phases, seed_of_beginning)
-        if self._games.rules.press:
+        if self._steps:
             self._press = Press(self._games)
         self._offers = make_offers([])
         alive = alive_with_team(self._games.outcomes().alive, self._games.map.teams.of_power)[0]
@@ -161,7 +162,7 @@ class DiplomacyParallelEnv(ParallelEnv):
             nothing = dict.fromkeys(self.agents, 0.0)
             return self._observe(self.agents), nothing, no, dict(no), infos
         illegal, broken = self._take(numbers), self._nothing()[1]
-        if not rules.binding and self._press is not None:
+        if not rules.binding:
             broken = self._press.judge(self._orders)[0] > 0
         games.state.votes[:] = votes
         result = games.step(self._orders)
@@ -186,8 +187,8 @@ class DiplomacyParallelEnv(ParallelEnv):
         return np.zeros(powers, np.int64), np.zeros((powers, powers), bool)
 
     def _begin_phase(self) -> None:
-        talks = self._press is not None and bool(self._press.talking()[0])
-        self._talk = list(STEPS[self._games.rules.press]) if talks else []
+        talks = self._steps and self._press.talking()[0]
+        self._talk = list(self._steps) if talks else []
 
     def _say(self, step: str, actions: dict[str, Action]) -> None:
         """Take the actions of `agents` in a step of talk."""
@@ -216,7 +217,8 @@ class DiplomacyParallelEnv(ParallelEnv):
         """Return the position as `render_mode` says; NeedsReset before `reset`."""
         if self._random is None:
             raise NeedsReset("there is no game: call reset() first")
-        return render_game(self._games, 0, self.render_mode)
+        mode = self.render_mode
+        return None if mode is None else render_game(self._games, 0, mode)
 
     def _take(self, numbers: np.ndarray) -> np.ndarray:
         """Write the orders of actions (P, V); return how many are illegal, (P,)."""
@@ -236,7 +238,7 @@ class DiplomacyParallelEnv(ParallelEnv):
     def _observe(self, agents: list[str]) -> dict[str, Observed]:
         every, place = self._every_power, self._games.map.power_index
         parts = self._games.observe_powers(np.zeros(len(every), np.int32), every)._asdict()
-        if self._press is not None:
+        if self._steps:
             parts |= self._talk_parts()
         observations: dict[str, Observed] = {
             name: {part: array[place[name]] for part, array in parts.items()} for name in agents
@@ -280,7 +282,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         games = self._games
         every = decisions = games.decisions()
         step = self._talk[0] if self._talk else None
-        if self._press is not None:
+        if self._steps:
             decisions = self._press.bound(decisions)
         if step:
             decisions = decisions.take(np.zeros(0, np.int64))
@@ -294,11 +296,11 @@ class DiplomacyParallelEnv(ParallelEnv):
             infos[name] = {"illegal_orders": int(illegal[p])}
             if games.map.teams.text:
                 infos[name]["eliminated"] = not alive[p]
-            if self._press is not None:
+            if self._steps:
                 mask: Observed = {"orders": orders} | self._talk_masks(p, step, every, alive)
                 if self._games.rules.draw_votes:
                     mask |= {"vote": vote}
-                infos[name] |= {s: s == step for s in STEPS[self._games.rules.press]}
+                infos[name] |= {s: s == step for s in self._steps}
             else:
                 mask = np.append(orders, vote) if self._games.rules.draw_votes else orders
             if not self._games.rules.binding:

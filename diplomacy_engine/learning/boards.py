@@ -136,8 +136,15 @@ class Orders:
         return self.lookup.rows
 
     @property
+    def given(self) -> np.ndarray:
+        """Those `picked`; ValueError if none are."""
+        if self.picked is None:
+            raise ValueError("these orders are to be sampled: none of them is picked")
+        return self.picked
+
+    @property
     def chosen(self) -> np.ndarray:
-        return self.picked - self.decisions.order_start[:-1]
+        return self.given - self.decisions.order_start[:-1]
 
     @cached_property
     def decision(self) -> torch.Tensor:
@@ -145,12 +152,12 @@ class Orders:
 
     @cached_property
     def given_provinces(self) -> np.ndarray:
-        return self.rows[self.picked, : inputs.NUM_BOARD]
+        return self.rows[self.given, : inputs.NUM_BOARD]
 
     @cached_property
     def given_kinds(self) -> np.ndarray:
         """Without what an order has to do with earlier ones: later orders see it by themselves."""
-        return self.rows[self.picked, inputs.NUM_BOARD : inputs.RELATION]
+        return self.rows[self.given, inputs.NUM_BOARD : inputs.RELATION]
 
 
 class HasContext(Protocol):

@@ -345,7 +345,7 @@ class _Scores(torch.autograd.Function):
             codes = F.linear(torch.from_numpy(hidden), *map(torch.from_numpy, layer))
             bases += sums.sum_earlier(decisions.slot_start, _array(codes))
         tables = order_logits.ScoreTables(provinces, kinds, bases, weight)
-        inputs = decisions, orders.lookup, tables, orders.picked
+        inputs = decisions, orders.lookup, tables, orders.given
         scores = order_logits.score_orders(*inputs)
         logprob, share, most = (
             np.bincount(decision, part, len(context)).astype(np.float32)

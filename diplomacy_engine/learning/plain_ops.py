@@ -104,7 +104,7 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
     table, shift = _one_table(tables, tables.context)
     rows = _in_table(rows, on_device(shift, device))
     if tables.earlier is not None:
-        chosen = rows.index_select(0, on_device(orders.picked, device))[:, : 1 + RELATION]
+        chosen = rows.index_select(0, on_device(orders.given, device))[:, : 1 + RELATION]
         codes = tables.earlier(F.relu(_Sums.apply(chosen, table)))
         table = torch.cat([table, sum_of_earlier(codes, orders)])
     else:
@@ -120,7 +120,7 @@ def score_orders(orders: Orders, tables: OrderTables) -> tuple[torch.Tensor, tor
     own = own.to(torch.promote_types(own.dtype, scores.dtype))
     own = scores.flatten().to(own).index_add(0, on_device(place, device), own)
     logprobs = own.view_as(scores).log_softmax(1)
-    logprob = logprobs.flatten().index_select(0, on_device(place[orders.picked], device))
+    logprob = logprobs.flatten().index_select(0, on_device(place[orders.given], device))
     entropy = sum_slots((logprobs.exp() * logprobs).sum(1), orders)
     greatest = on_device(-np.maximum(greatest, 1e-6).astype(np.float32), device)
     return sum_slots(logprob, orders), entropy / greatest

@@ -295,15 +295,14 @@ class Ranks:
         if self._link is None or not learned:
             return
         last = self._last.get(id(learned[0]))
-        held = last is not None and any(weight.grad._base is last.sums for weight in learned)
-        if held and (last.added or not last.hooks):
+        if last is not None and not any(weight.grad._base is last.sums for weight in learned):
+            while last.hooks:  # cleared by zero_grad(): nothing to watch
+                last.hooks.pop().remove()
+        elif last is not None and (last.added or not last.hooks):
             raise TrainingError(
                 "`ranks.sum_gradients` has summed these gradients before: call it once before each "
                 "step, after the last backward(), and zero_grad() before the first"
             )
-        if last is not None and not held:  # cleared by zero_grad(): nothing to watch
-            while last.hooks:
-                last.hooks.pop().remove()
         sums = torch.cat([weight.grad.flatten() for weight in learned])
         self._together(self._link.add, sums)
         parts = sums.split([weight.numel() for weight in learned])
@@ -342,29 +341,29 @@ class Ranks:
             part.copy_(values.mean(0) if values.is_floating_point() else values[0])
 
     def agree(self, function: Callable[..., _Value], *arguments: object) -> _Value:
-        result = failure = None
+        results, failure = [], None
         try:
-            result = function(*arguments)
+            results.append(function(*arguments))
         except UserError as error:
             failure = error
         for error in self.gather(failure):
             if error is not None:
                 raise error
-        return result
+        return results[0]
 
     def all_or_stop(self, function: Callable[[], _Value]) -> list[_Value]:
         """Return a function's results on all ranks. If it fails on one, all raise Stopped, with its
         error as the cause."""
-        result = failure = None
+        own, failure = [], None
         try:
-            result = function()
+            own.append(function())
         except (Stopped, UserError) as error:
             failure = error
-        results = self.gather((result, failure))
+        results = self.gather((own, failure))
         for _, error in results:
             if error is not None:
                 raise Stopped from error
-        return [result for result, _ in results]
+        return [result for (result,), _ in results]
 
     def close(self) -> None:
         """Leave the others, and wait for those that this one has started; once is enough."""

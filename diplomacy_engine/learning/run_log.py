@@ -12,7 +12,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from shlex import join, quote
@@ -65,11 +65,11 @@ class RunLog:
     wandb: "wandb.Run | None" = None
     wandb_id: str | None = None
     seconds_before: float = 0.0  # of the run, by other processes
-    exploited: str | None = None  # the short name of a learner's only opponent
+    exploited: str = ""  # the short name of a learner's only opponent
     player: str | None = None  # the learner's name in printed commands
     rules: GameRules | None = None  # of its games; None: the map's
     args: RunSettings | None = None  # for a report at the end
-    stop: StopSignals | None = None
+    stop: StopSignals = field(default_factory=StopSignals)
 
     def __post_init__(self) -> None:
         self.writer = SummaryWriter(str(self.folder.path))
@@ -266,11 +266,11 @@ class RunLog:
         for what, command in steps.items():
             self.progress.message(f"{what}:\n  {command}")
         if self.args and self._evaluations and not goes_on:
-            self._report(steps)
+            self._report(self.args, steps)
 
-    def _report(self, steps: Mapping[str, str]) -> None:
+    def _report(self, args: RunSettings, steps: Mapping[str, str]) -> None:
         """Write report.md into the run folder."""
-        args, title, file = self.args, self.folder.path.name, self.folder.path / "metrics.jsonl"
+        title, file = self.folder.path.name, self.folder.path / "metrics.jsonl"
         # The script takes what exploit sets, which exploit itself takes as a player's name alone.
         called = program().replace("diplomacy_learners.exploit", "ppo_selfplay_diplomacy")
         from_file = with_file(type(args), args.map, args.config)
@@ -284,7 +284,7 @@ class RunLog:
         return "; the last checkpoint is intact" if self.folder.checkpoint.is_file() else ""
 
     def _keep_policy(self) -> None:
-        if self.folder.checkpoint.is_file():
+        if self.wandb is not None and self.folder.checkpoint.is_file():
             name = f"policy-{self.wandb.id}"
             try:
                 self.wandb.log_artifact(str(self.folder.checkpoint), name=name, type="model")
@@ -300,6 +300,7 @@ class NoLog(RunLog):
 
     def __init__(self, *_: object):
         self.clock, self.writer, self.wandb = Clock(), self._Nothing(), None
+        self.stop = StopSignals()
 
     class _Nothing:
         def __getattr__(self, _: str) -> Callable[..., None]:

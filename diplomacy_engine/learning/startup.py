@@ -55,8 +55,6 @@ class Setup:
     game_map: Map  # with their teams
     device: torch.device  # where this rank's network computes
     weights: dict | None = None  # those of --start-from
-    saved: checkpoints.Checkpoint | None = None  # the checkpoint that is gone on with
-    folder: RunFolder | None = None  # where that lies
 
     def policy(self, run: Run) -> dict:
         """Return what a checkpoint of a run has of its policy, the average.
@@ -88,9 +86,18 @@ class Setup:
         return policy | {"probe": computed}
 
     def resume(self, run: Run, ranks: Ranks) -> bool:
+        """Take up what a checkpoint has of a run, if there is one; return whether there is."""
         checkpoint_state.check_run(run, ranks)
-        if self.saved is None:
-            return False
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resumed(Setup):
+    saved: checkpoints.Checkpoint
+    folder: RunFolder  # where that lies
+
+    def resume(self, run: Run, ranks: Ranks) -> bool:
+        super().resume(run, ranks)
         with _closed_on_failure(self.folder):
             try:
                 checkpoint_state.restore(run, self.saved, ranks)
@@ -188,7 +195,7 @@ LESS = "fewer --num-envs or more --num-minibatches need less; the last checkpoin
 @contextmanager
 def logs(setup: Setup, ranks: Ranks, run: Run) -> Iterator[RunLog]:
     """Yield the log of a run; where `Stopped` ends the block, the run is saved as it is then."""
-    with _closed_on_failure(setup.folder):
+    with _closed_on_failure(setup.folder if isinstance(setup, Resumed) else None):
         log = ranks.agree(_open_log if ranks.rank == 0 else NoLog, setup)
     try:
         with StopSignals(ranks.rank == 0, ranks.stop) as log.stop:
@@ -217,7 +224,7 @@ def evaluate_and_save(run: Run, ranks: Ranks, log: RunLog, last: bool = False) -
 
 def new_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
     args, game_map = _with_teams(learner, args, load_map(args.map))
-    weights = _weights(learner, args, game_map) if args.start_from else None
+    weights = _weights(learner, args, args.start_from, game_map) if args.start_from else None
     _check(learner, args, game_map, ranks)
     if ranks.rank == 0:
         check_name(args.exp_name)
@@ -238,9 +245,9 @@ def _with_teams(learner: Learner, args: RunSettings, game_map: Map) -> tuple[Run
     return replace(args, cross_support=True, **of_teams), game_map
 
 
-def _weights(learner: Learner, args: RunSettings, game_map: Map) -> dict:
-    start = f"--start-from {args.start_from}"
-    saved = learner.checkpoint_of_flag("start-from", args.start_from)
+def _weights(learner: Learner, args: RunSettings, name: str, game_map: Map) -> dict:
+    start = f"--start-from {name}"
+    saved = learner.checkpoint_of_flag("start-from", name)
     check_map(saved, start, game_map)
     for name in (name for name in learner.network if name not in FREE):
         ours = getattr(args, name)
@@ -386,9 +393,9 @@ def _compared(
             yield "a frozen copy chooses other orders", frozen_draw, draw.chosen
 
 
-def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
+def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Resumed:
     """Return what --resume goes on with; its folder is trusted, so settings may name code."""
-    folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(args.resume)
+    folder = (RunFolder if ranks.rank > 0 else RunFolder.open)(str(args.resume))
     with _closed_on_failure(folder):
         saved = checkpoint_state.read_newest(folder)
         settings = folder.settings(learner.args_class)
@@ -407,7 +414,7 @@ def resumed_run(learner: Learner, args: RunSettings, ranks: Ranks) -> Setup:
             raise UserError(f"{folder.path}: of {count} processes, not {ranks.count}; {how}")
         _check(learner, args, game_map, ranks)
         device = ranks.choose_device(args.cuda)
-        return Setup(learner, args, game_map, device, saved=saved, folder=folder)
+        return Resumed(learner, args, game_map, device, saved=saved, folder=folder)
 
 
 @contextmanager
@@ -421,8 +428,9 @@ def _closed_on_failure(folder: RunFolder | None) -> Iterator[None]:
 
 
 def _open_log(setup: Setup) -> RunLog:
-    args, saved, script, folder = setup.args, setup.saved, setup.learner.file, setup.folder
-    if saved is not None:
+    args, script = setup.args, setup.learner.file
+    if isinstance(setup, Resumed):
+        saved, folder = setup.saved, setup.folder
         folder.keep_checkpoint(saved["global_step"])  # where a kill came before that
         folder.cut_back(saved["files"])
         # The next resume is to know it, too.
@@ -445,13 +453,13 @@ def _open_log(setup: Setup) -> RunLog:
 
 def _make_log(setup: Setup, folder: RunFolder, start: int = 0, seconds: float = 0.0) -> RunLog:
     args, learner = setup.args, setup.learner
-    wandb_id = setup.saved["wandb_id"] if setup.saved else None
+    wandb_id = setup.saved["wandb_id"] if isinstance(setup, Resumed) else None
     wandb = start_wandb(asdict(args), folder, wandb_id) if args.track else None
     options = {k: v for k in OPTIONS if (v := getattr(args, k, None)) is not None}
     if learner.talks:
         options |= {"press_rounds": 1, "binding": getattr(args, "binding", "no") == "yes"}
     progress, alone = Progress(args.total_timesteps, start), len(args.pool_bots) == 1
-    exploited = short_name(args.pool_bots[0]) if alone and args.pool_bot_prob == 1 else None
+    exploited = short_name(args.pool_bots[0]) if alone and args.pool_bot_prob == 1 else ""
     player = None if learner.name in BUNDLED else f"{near(learner.file)}:{near(folder.path)}"
     about = exploited, player, GameRules.of(setup.game_map, **options), replace(args, resume=None)
     return RunLog(folder, progress, setup.game_map, wandb, wandb_id, seconds, *about)

@@ -142,8 +142,8 @@ class Episodes:
     ) -> None:
         """Add rewards (n,) of streams (n,), and their `parts` by name; None: they are of none."""
         self.running[streams, 1] += rewards
-        for column, name in enumerate(self.parts if parts is not None else (), 2):
-            self.running[streams, column] += parts[name]
+        for column, name in enumerate(self.parts, 2):
+            self.running[streams, column] += 0 if parts is None else parts[name]
 
     def end(self, streams: np.ndarray) -> None:
         self.ended += [len(streams), *self.running[streams].sum(0)]

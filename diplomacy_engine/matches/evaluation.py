@@ -1,6 +1,7 @@
 """Evaluations: one player plays every power (or team) equally often, another plays the others."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -47,11 +48,11 @@ class Evaluation(MatchReport):
             **settings.facts(),
             "greedy": self.greedy[0],
             **self.standing(0, figures),
-            "orders": self.orders.shares(),
-            "style": self.orders.style(games),
-            "by_result": self.orders.results.figures(),
-        } | self.talk_and_draws()
-        result |= baseline(settings, against)
+        }
+        if (counter := self.orders) is not None:
+            result |= {"orders": counter.shares(), "style": counter.style(games)}
+            result |= {"by_result": counter.results.figures()}
+        result |= self.talk_and_draws() | baseline(settings, against)
         if per_game:
             result["per_game"] = self.rows(figures[1], 0)
         return result
@@ -103,7 +104,7 @@ def evaluate_player(
     side = numbers % sides  # (games,), the player's
     seats = (teams.of_power != side[:, None]).astype(np.int8)  # (games, P), 0: the player's
 
-    def own_thoughts(game_number: int, game: Game) -> dict:
+    def own_thoughts(think: Callable, game_number: int, game: Game) -> dict:
         own = np.flatnonzero(teams.of_power == game_number % sides)
         return {name: text for p in own for name, text in think(game, powers[p]).items()}
 
@@ -113,7 +114,7 @@ def evaluate_player(
         seats,
         first=int(numbers[0]),
         samples=samples,
-        think=think and own_thoughts,
+        think=think and partial(own_thoughts, think),
         counted=0,
         progress=progress,
         keep_finished=keep_finished,

@@ -88,17 +88,17 @@ def summarize(
     is the game of each seat; None: every seat has another game. Several seats of a game depend on
     each other; then the games are the sample.
     """
-    several, summary = False, {}
+    summary = {}
     if game is not None:
         games, game = np.unique(game, return_inverse=True)
-        several = len(games) < len(game)
+        game = game if len(games) < len(game) else None
     for name in RATES:
         rates = values[name]
-        count = _independent(rates, _of_games(rates, game)) if several else len(seat)
+        count = len(seat) if game is None else _independent(rates, _of_games(rates, game))
         summary[name] = share_of(float(rates.sum() * count / len(rates)), count)
     for name in MEANS:
         strata = [values[name][seat == power] for power in np.unique(seat)]
-        strata = [_of_games(values[name], game)] if several else strata
+        strata = strata if game is None else [_of_games(values[name], game)]
         low, high = map(float, mean_interval(strata, *ranges[name]))
         summary[name] = {"value": float(values[name].mean()), "low": low, "high": high}
     return {name: summary[name] for name in FIGURES}

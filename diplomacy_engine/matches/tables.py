@@ -198,7 +198,7 @@ def play_tables(
         noted = recorder if len(recorder.rows) else None
         counter = None if counted is None else OrderCounter(counted)
         press = None if settings.rules.press is None else Press(games)
-        cause, talk = None, None if press is None else TalkCounter()
+        cause = talk = None
         try:
             outcomes = play_games(
                 games, mine, players, noted, watch, counter, press, settings.rules.draws_after
@@ -210,7 +210,8 @@ def play_tables(
             cause, outcomes = error, games.outcomes(ended)
         if counter is not None:
             counter.results.end(games, ended, outcomes, mine[ended] == counted)
-        if talk is not None:
+        if press is not None:
+            talk = TalkCounter()
             talk.add(press, mine)
         sampled = {}
         for row, game in enumerate(recorder.replay(games, think, number)):

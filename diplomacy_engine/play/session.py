@@ -212,8 +212,9 @@ class PlaySession:
         """Return the viewer with a token, or None. `power`: the power that it orders for in a
         sandbox."""
         owner = self.owner(token)
-        if owner is None:
-            return None
+        return None if owner is None else self.viewer_of(owner, power)
+
+    def viewer_of(self, owner: str, power: str | None = None) -> Viewer:
         with self.lock:
             if owner != HOST:
                 return Viewer(owner if owner in self.now.powers_of(GUEST) else None)

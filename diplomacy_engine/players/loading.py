@@ -134,7 +134,7 @@ def make_search(spec: names.SearchSpec, load: Callable[[PlayerSpec], Player]) ->
     values."""
     policy = load(spec.policy)
     options = dict(spec.options)
-    if not isinstance(policy, PolicyPlayer) or policy.settings is None:
+    if not isinstance(policy, PolicyPlayer) or not policy.settings:
         without = f"{quoted(spec.policy.text, 60)} has no values to search with"
         raise UserError(f"{quoted(spec.text, 100)}: {without}, as a trained policy has")
     own: Draws = PolicyDraws(policy, options.pop("temperature", 1.0))

@@ -240,9 +240,9 @@ def parts(player: str | PlayerSpec) -> Iterator[PlayerSpec]:
             yield from parts(spec.player)
         case SearchSpec():
             yield from parts(spec.policy)
-            for assumed in spec.assume.players if spec.assume else ():
-                if not (isinstance(assumed, SelfSpec) or spec.assume.kind == "pool"):
-                    yield from parts(assumed)
+            if spec.assume is not None and spec.assume.kind != "pool":
+                for assumed in spec.assume.players:
+                    yield from () if isinstance(assumed, SelfSpec) else parts(assumed)
 
 
 def assumption(text: str) -> Assumed:

@@ -332,8 +332,8 @@ def message_words(games: VectorGame, message: Mapping) -> str:
     """Return a message of a saved game in words; what means nothing as it stands. `games` is of one
     game, in the position in which it was said."""
     text, powers = message["message"], games.map.power_index
-    p, q = (powers.get(message[role]) for role in ("sender", "recipient"))
-    if is_daide(text) and None not in (p, q):
+    p, q = (powers.get(message[role], NONE) for role in ("sender", "recipient"))
+    if is_daide(text) and NONE not in (p, q):
         if is_answer(text):
             p, q = q, p  # an answer to an offer
         try:

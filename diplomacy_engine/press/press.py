@@ -237,7 +237,8 @@ class Press:
         rows = np.lexsort(((receiver - first[offers.game]) % powers, turns, offers.game))
         results = np.empty(offers.count, np.int8)
         now = phase_number(games.state.year, games.state.phase)[offers.game]
-        later = np.zeros(offers.count, bool) if when is None else when != now
+        when = now if when is None else when
+        later = when != now
         results[rows] = self._confirm(
             offers.take(rows), (agreed & ~later)[rows], talking, decisions
         )

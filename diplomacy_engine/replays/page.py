@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from html import escape
+from itertools import zip_longest
 
 from ..pictures.board import phase_title, thoughts_svg
 from ..pictures.chart import values_svg
@@ -42,7 +43,7 @@ def page(
             "expected": _compressed(_expected_svg(replay)),
             "review": _compressed(json.dumps(review)),
         }
-        for replay, review in zip(replays, reviews or [None] * len(replays))
+        for replay, review in zip_longest(replays, reviews or ())
     ]
     shown = {
         key: facts | {"ground": _compressed(facts["ground"])}

@@ -30,6 +30,7 @@ centers of their powers, live while one does, and have a solo when a power has o
 team.
 """
 
+import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ FIGURES = RATES + MEANS
 
 
 def figure_ranges(
-    powers: int, centers: int, victory_centers: int, max_years: int
+    powers: int, centers: int, victory_centers: int, max_years: int | None
 ) -> dict[str, tuple[float, float]]:
     """The least and the greatest value that each of MEANS can have."""
     return {
@@ -53,7 +54,7 @@ def figure_ranges(
         "rank": (1, powers),
         "sum_of_squares": (0, 1),
         "deepdip_reward": (-victory_centers, centers + victory_centers),
-        "game_years": (1, max_years),
+        "game_years": (1, max_years or math.inf),
     }
 
 

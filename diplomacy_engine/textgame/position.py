@@ -266,7 +266,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
             if order.kind < OrderKind.RETREAT:  # it is one of a movement phase
                 v = order.unit.place.province
                 numbers = range(table.province_first[v], table.province_first[v + 1])
-                exact = games.vocabulary.number.get(text)
+                exact = games.vocabulary.number.get(text, NONE)
                 meanings = notation.matching_orders(games.map, games.vocabulary, order, numbers)
                 number = exact if exact in numbers else min(meanings, default=NONE)
             if number == NONE:

@@ -82,7 +82,7 @@ def keeping_promises(game: Game, power: str, orders: list[str]) -> list[str]:
     copy = game.copy()
     copy.submit(power, orders, strict=False)
     copy.adjudicate()
-    return copy.history[-1]["orders"][power]
+    return copy.history[-1]["orders"][power] or []
 
 
 def rehearse(player: Negotiator, game_map: Map) -> None:

@@ -95,9 +95,9 @@ class Draft:
     prompt: list[int]
     question: Question | TalkQuestion
     orders: OrderTokens
-    free: int = 0  # tokens of free text that are left
-    opening: Callable[[str], Sequence[int]] | None = None
-    rng: np.random.Generator | None = None
+    free: int  # tokens of free text that are left
+    opening: Callable[[str], Sequence[int]]
+    rng: np.random.Generator
     done: bool = False
     node: Trie | None = None  # None: free text
 
@@ -147,7 +147,7 @@ class Draft:
         return self.orders.trie(*self.question.open_slot(slots[len(numbers)], numbers).numbers)
 
     def _follow(self) -> None:
-        while not self.done:
+        while self.node is not None:
             if self.node.number != NONE:
                 self.reply.numbers.append(self.node.number)
                 self.node = self._next_slot()

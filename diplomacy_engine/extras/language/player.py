@@ -96,7 +96,7 @@ class LanguagePlayer:
         self._log = Path(settings.log) if settings.log else None
         if self._log is not None:
             check_target(self._log)
-            self._append([])
+            _append(self._log, [])
 
     __repr__ = player_name
 
@@ -207,11 +207,7 @@ class LanguagePlayer:
                 line = about | exchange._asdict() | {"seconds": round(exchange.seconds, 3)}
                 del line["question"]
                 lines.append(json.dumps(line) + "\n")
-            self._append(lines)
-
-    def _append(self, lines: Sequence[str]) -> None:
-        with refusing(self._log, "written"), open(self._log, "a", encoding="utf-8") as file:
-            file.writelines(lines)
+            _append(self._log, lines)
 
     def _with_fallback(
         self,
@@ -238,3 +234,8 @@ class LanguagePlayer:
                 taken.append(choices[0])
                 own[s] = choices[0]
         return numbers
+
+
+def _append(log: Path, lines: Sequence[str]) -> None:
+    with refusing(log, "written"), open(log, "a", encoding="utf-8") as file:
+        file.writelines(lines)

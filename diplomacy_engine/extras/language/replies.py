@@ -73,7 +73,7 @@ def read_reply(
     lines, complaints = _decision(question, open_slots, text, cut_off)
     for line in lines:
         taken = {*ordered.values(), *numbers.values()}
-        if not question.winter and line.place in map(question.province, taken):
+        if not question.winter and line.place in {*map(question.province, taken)}:
             continue
         try:
             game.submit(question.power, [*accepted, line.text])
@@ -104,7 +104,8 @@ def _check_coast(question: Question, game: Game, line: _Line) -> None:
     """Raise UserError if a line that was just submitted supports another power's fleet to any of
     several coasts: it is not known to which that one goes."""
     is_clear = game.orders[question.power][-1] in game.vector_game.vocabulary.number
-    if not is_clear and line.order.other.place.province not in _own_provinces(question):
+    order = line.order
+    if order and not is_clear and order.other.place.province not in _own_provinces(question):
         raise UserError("it has to name the coast of another power's move")
 
 
@@ -163,7 +164,7 @@ def _cleaned(line: str) -> str:
     line = _LIKE["arrows"].sub(" -> ", _LIKE["tag"].sub(" ", line[: 4 * MOST_OF_A_LINE]))
     line = _LIKE["signs"].sub(" ", line)
     line = line.replace("`", "").replace("**", "").strip("'\"*,;_~>|$ \t")
-    return line[_LIKE["bullet"].match(line).end() :].strip("'\"*,;_ ")
+    return _LIKE["bullet"].sub("", line, 1).strip("'\"*,;_ ")
 
 
 def _decision(

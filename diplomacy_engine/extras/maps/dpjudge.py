@@ -26,7 +26,7 @@ SHUT is closed to all.
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from ..._suggest import quoted
 from .draft import Draft, Neutral, add_neutral, border_lines, map_name, read_text, refuse
@@ -70,7 +70,7 @@ class _Reader:
         self.first_phase = "S1901M"
         self.build_any = False
 
-    def fail(self, reason: str) -> None:
+    def fail(self, reason: str) -> NoReturn:
         refuse(*self.at, reason)
 
     def read(self, path: Path) -> None:
@@ -104,7 +104,7 @@ class _Reader:
         elif first in ("OWNS", "CENTERS", "INHABITS", "HOME", "HOMES", "UNITS", "A", "F"):
             if self.power is None:
                 self.fail(f"{first} comes before any power")
-            self.of_power(first, rest)
+            self.of_power(self.power, first, rest)
         elif first in ("DUMMY", "DUMMIES"):
             self.dummies += self.listed(first, rest)
         elif first == "UNPLAYED":
@@ -158,25 +158,25 @@ class _Reader:
             elif alias and "/" not in alias:
                 self.aliases.setdefault(code, []).append(alias)
 
-    def of_power(self, first: str, words: list[str]) -> None:
+    def of_power(self, power: str, first: str, words: list[str]) -> None:
         if first in ("OWNS", "CENTERS"):
             if first == "CENTERS":
-                self.owned[self.power] = []
-            self.add_centers(self.owned.setdefault(self.power, []), words)
-            self.declared.setdefault(f"{self.power} owns", self.at)
+                self.owned[power] = []
+            self.add_centers(self.owned.setdefault(power, []), words)
+            self.declared.setdefault(f"{power} owns", self.at)
         elif first in ("INHABITS", "HOME", "HOMES"):
             if first != "INHABITS":
-                self.homes[self.power] = []
-            self.add_centers(self.homes.setdefault(self.power, []), words)
+                self.homes[power] = []
+            self.add_centers(self.homes.setdefault(power, []), words)
         elif first == "UNITS":
-            self.units[self.power] = {}
+            self.units[power] = {}
         else:
             if len(words) != 1 or not re.fullmatch(_PLACE, words[0]):
                 self.fail(f"{quoted(' '.join([first, *words]), 40)} is not a unit such as A PAR")
             code = words[0].upper().partition("/")[0]
             for units in self.units.values():
                 units.pop(code, None)
-            self.units.setdefault(self.power, {})[code] = f"{first} {words[0].upper()}"
+            self.units.setdefault(power, {})[code] = f"{first} {words[0].upper()}"
 
     def add_centers(self, centers: list[str], words: list[str]) -> None:
         """Add centers to a list, or with a minus sign before them take them out."""

@@ -93,7 +93,7 @@ class PolicyPlayer:
     """A policy as a player of matches.
 
     `settings` are those of its training, with the `temperature` at which it plays if that is not 1;
-    None where nobody asks what its values mean. One that is `careful`, among people, gives no order
+    none where nobody asks what its values mean. One that is `careful`, among people, gives no order
     that cannot help, and does not open all games alike.
     """
 
@@ -108,8 +108,8 @@ class PolicyPlayer:
         greedy: bool = False,
         settings: dict | None = None,
     ):
-        self.agent, self.name, self.greedy, self.settings = agent, name, greedy, settings
-        temperature = (settings or {}).get("temperature", 1.0)
+        self.agent, self.name, self.greedy, self.settings = agent, name, greedy, settings or {}
+        temperature = self.settings.get("temperature", 1.0)
         self.temperature = np.float32(convert(Temperature, temperature, f"{name}: temperature"))
 
     __repr__ = player_name

@@ -207,7 +207,7 @@ class Leaves:
         The seeds (n,) are of the draws that follow; `play_on` gives the orders of the `ahead` (n,)
         movement phases that are played on.
         """
-        spare, count = self.spare, len(rows)
+        spare, count, ahead = self.spare, len(rows), 0 if play_on is None else ahead
         if count > ROOM:
             arrays = rows, powers, orders, seeds, np.broadcast_to(ahead, count)
             parts = zip(*(np.split(array, range(ROOM, count, ROOM)) for array in arrays))
@@ -241,7 +241,7 @@ class Leaves:
             decisions = decisions.take(~looked[decisions.game])
             on = in_movement(spare.state, decisions.game) & (played < ahead)[decisions.game]
             pending_orders = orders_of(spare, self.following, decisions.take(~on))
-            if on.any():
+            if play_on is not None and on.any():
                 playing = decisions.take(on)
                 numbers = play_on(spare, playing, rows[playing.game], powers[playing.game])
                 spare.write_orders(pending_orders, playing, numbers)

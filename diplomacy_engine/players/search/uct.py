@@ -208,44 +208,33 @@ def _back_up(trees, which, leaves):
             n = above
 
 
-class DecoupledUct(SearchPlayer):
-    """Grows a tree for each decision and gives the orders that were tried most at its root.
+class _Forest:
+    """The trees that are grown at once in games like some, and the boards of their nodes."""
 
-    `own` draws the joint orders of all powers and, as they come, retreats and adjustments.
-    """
+    def __init__(
+        self,
+        own: Draws,
+        value: CenterClaims,
+        settings: UctSettings,
+        games: VectorGame,
+        trees: int,
+    ):
+        self.own, self.value, self.settings = own, value, settings
+        nodes, sizes = (
+            settings.leaves + 1,
+            {"K": settings.candidates, "V": len(games.board.terrain)},
+        )
+        self.trees = new_arrays(Trees, T=trees, N=nodes, P=games.num_powers, **sizes)
+        self.boards = games.spare(trees * nodes)  # of all nodes: row t * N + n
+        self.scratch = games.spare(trees * settings.draws)  # where orders are sampled and played
 
-    value: CenterClaims
+    def fits(self, games: VectorGame, trees: int) -> bool:
+        return self.scratch.is_like(games) and len(self.trees.num_nodes) >= trees
 
-    def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
-        super().__init__(own, value, name)
-        self.settings = settings
-        self._trees: Trees | None = None
-        self._boards: VectorGame | None = None  # of all nodes: row t * N + n
-        self._scratch: VectorGame | None = None  # where orders are sampled and played
-
-    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        most = self._make_room(games, decisions.count)
-        edges = range(most, decisions.count, most)
-        seats = zip(np.split(decisions.game, edges), np.split(decisions.power, edges))
-        return np.concatenate([self._search(games, rows, powers) for rows, powers in seats])
-
-    def _make_room(self, games: VectorGame, trees: int) -> int:
-        settings, provinces = self.settings, len(games.board.terrain)
-        nodes = settings.leaves + 1
-        node_bytes = settings.candidates * (4 * provinces + 12 * games.num_powers) + 30 * provinces
-        trees = max(1, min(trees, MOST_TREES, MEMORY // (nodes * node_bytes)))
-        forest = self._trees
-        if forest is None or not self._scratch.is_like(games) or len(forest.num_nodes) < trees:
-            sizes = {"P": games.num_powers, "K": settings.candidates, "V": provinces}
-            self._trees = new_arrays(Trees, T=trees, N=nodes, **sizes)
-            self._boards = games.spare(trees * nodes)
-            self._scratch = games.spare(trees * settings.draws)
-        return trees
-
-    def _search(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        trees, settings = self._trees, self.settings
+    def search(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
+        trees, settings = self.trees, self.settings
         every, nodes = np.arange(len(rows)), trees.parent.shape[1]
-        boards, scratch = self._boards, self._scratch
+        boards, scratch = self.boards, self.scratch
         seeds = phase_seeds(games, rows, powers, Salt.CANDIDATES, 2)
         boards.copy_from(games, rows, every * nodes)
         boards.seed_games(every * nodes, seeds[:, 0])
@@ -278,8 +267,8 @@ class DecoupledUct(SearchPlayer):
         return np.where(games.state.unit_power[rows] == powers[:, None], orders, NONE)
 
     def _sample(self, which: np.ndarray, nodes: np.ndarray) -> None:
-        boards, scratch, draws = self._boards, self._scratch, self.settings.draws
-        source = which * self._trees.parent.shape[1] + nodes
+        boards, scratch, draws = self.boards, self.scratch, self.settings.draws
+        source = which * self.trees.parent.shape[1] + nodes
         copies = np.arange(len(which) * draws)
         scratch.copy_from(boards, np.repeat(source, draws), copies)
         no_power = np.full(len(which), NONE)
@@ -298,10 +287,10 @@ class DecoupledUct(SearchPlayer):
         scratch.write_orders(drawn, decisions, numbers)
         drawn = drawn[: len(copies)].reshape(len(which), draws, -1)
         unit_power = boards.state.unit_power[source]
-        scratch.call(_learn_orders, self._trees, which, nodes, unit_power, drawn)
+        scratch.call(_learn_orders, self.trees, which, nodes, unit_power, drawn)
 
     def _play(self, which: np.ndarray, nodes: np.ndarray, picked: np.ndarray) -> None:
-        trees, boards, scratch = self._trees, self._boards, self._scratch
+        trees, boards, scratch = self.trees, self.boards, self.scratch
         nodes_a_tree = trees.parent.shape[1]
         source = which * nodes_a_tree + nodes
         rows, state = np.arange(len(which)), boards.state
@@ -328,6 +317,31 @@ class DecoupledUct(SearchPlayer):
         scratch.call(
             _add_nodes, trees, which, nodes, picked, self.value.shares(scratch, rows), over
         )
+
+
+class DecoupledUct(SearchPlayer):
+    """Grows a tree for each decision and gives the orders that were tried most at its root.
+
+    `own` draws the joint orders of all powers and, as they come, retreats and adjustments.
+    """
+
+    value: CenterClaims
+
+    def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
+        super().__init__(own, value, name)
+        self.settings = settings
+        self._forest: _Forest | None = None
+
+    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        settings, provinces = self.settings, len(games.board.terrain)
+        node_bytes = settings.candidates * (4 * provinces + 12 * games.num_powers) + 30 * provinces
+        most = MEMORY // ((settings.leaves + 1) * node_bytes)
+        most = max(1, min(decisions.count, MOST_TREES, most))
+        if self._forest is None or not self._forest.fits(games, most):
+            self._forest = _Forest(self.own, self.value, settings, games, most)
+        edges = range(most, decisions.count, most)
+        seats = zip(np.split(decisions.game, edges), np.split(decisions.power, edges))
+        return np.concatenate([self._forest.search(games, rows, powers) for rows, powers in seats])
 
 
 class Mcts(DecoupledUct):

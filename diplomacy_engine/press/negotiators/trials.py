@@ -139,7 +139,7 @@ class Trials:
         row_keys = np.ascontiguousarray(keyed).view(f"V{keyed.shape[1] * 4}").ravel()
         _, first, which = np.unique(row_keys, return_index=True, return_inverse=True)
         values = np.empty((len(first), games.num_powers))
-        room = self._room[0]
+        room, _ = self._room_like(games)
         value = CenterClaims().shares if self.value == "claims" else held_centers
         new_orders = room.new_orders()
         for start in range(0, len(first), ROOM):
