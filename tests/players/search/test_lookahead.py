@@ -87,7 +87,7 @@ def test_uct_keeps_its_budget_and_its_books():
     )
     decisions = games.decisions()
     player.choose(games, decisions)
-    trees, count = player._trees, decisions.count
+    trees, count = player._forest.trees, decisions.count
     assert (trees.visits[:count, 0] == 100).all() and (trees.num_nodes[:count] <= 101).all()
     for t in range(count):
         assert trees.over[t, : trees.num_nodes[t]].sum() <= 100
