@@ -1,4 +1,8 @@
-"""What the terminal shows while kernels are compiled."""
+"""What the terminal shows while kernels are compiled.
+
+Nothing is said of compilations that take two seconds or less in all. Then a line says that kernels
+are compiled, and on a terminal a second line counts them until the last one is ready.
+"""
 
 import sys
 import time
@@ -27,10 +31,13 @@ class _Compilation(event.Listener):
 
     def __init__(self) -> None:
         self.announced = False
-        self.kernels = self.depth = 0
-        self.started = self.seconds = 0.0
+        self.kernels = 0  # compiled so far
+        self.depth = 0  # of the compilations that go on: a kernel is compiled within another
+        self.started = 0.0  # seconds, when the outermost one began
+        self.seconds = 0.0  # that all earlier ones took
 
     def announce(self, how_long: str) -> None:
+        """Say that kernels are compiled, and how long it takes."""
         self.announced = True
         note = f"compiling the game kernels for this machine, once: {how_long}"
         print(note, file=sys.stderr, flush=True)

@@ -19,7 +19,8 @@ class _Library(JITCodeLibrary):
     # What numba sets for a cache of its own (`enable_object_caching`): the machine code is kept at
     # hand, and KernelCache saves it.
     _object_caching_enabled = True
-    _compiled_object, _compiled = None, False
+    _compiled_object = None
+    _compiled = False
 
     def _optimize_final_module(self) -> None:
         """Optimize once. numba does it before and after it removes reference counts, which most

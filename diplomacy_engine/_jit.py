@@ -19,19 +19,29 @@ from ._kernel_cache import KernelCache
 
 
 class _Kernel(CPUDispatcher):
-    """A kernel with an entry for Python; other kernels are compiled with its `inner` one."""
+    """A kernel, which Python calls, and other kernels.
+
+    A dispatcher of numba compiles a function for the types of each call. Here there are two of
+    them for one function. The kernel itself is the one for Python: its machine code can be called
+    from there, and is kept in a file. `inner` is the one for other kernels: numba asks for it by
+    `get_call_template` and `get_overload` when it compiles a kernel that calls this one, and its
+    code becomes a part of that one's, so it is neither kept nor made ready for Python.
+    """
 
     def __init__(self, function: Callable, **options: Any):
         options |= {"nopython": True, "nogil": True, "error_model": "numpy"}
         options |= {"no_cfunc_wrapper": True}
         super().__init__(function, None, options, KernelCompiler)
-        options = options | {"no_cpython_wrapper": True}
-        self.inner = CPUDispatcher(function, None, options, InnerCompiler)
-        self._cache = KernelCache(self, options.get("_nrt", True))
+        inner_options = options | {"no_cpython_wrapper": True}
+        self.inner = CPUDispatcher(function, None, inner_options, InnerCompiler)
+        self._cache = KernelCache(self, allocates=options.get("_nrt", True))
 
     def compile(self, sig: object) -> object:
         """Return the machine code for a signature: the one in memory, the kept one, or a new one.
-        Other processes may compile the kernel from then on, also where it cannot be compiled."""
+
+        The cache takes a lock on the kernel's file before a compilation. It is this method's to let
+        go of, also where the kernel cannot be compiled; then other processes may compile it.
+        """
         with global_compiler_lock, self._cache.lock:
             return super().compile(sig)
 
@@ -47,11 +57,12 @@ class _Kernel(CPUDispatcher):
         return self.inner.get_call_template(wide, kws)
 
     def get_overload(self, sig: Any) -> Any:
+        """Return the machine code that another kernel calls."""
         return self.inner.get_overload(sig)
 
 
 def jit_allocating(function: Callable, **options: object) -> Callable:
-    """Decorate a kernel that may make arrays."""
+    """Decorate a kernel that may make arrays; `options` are those of `numba.jit`."""
     return function if numba.config.DISABLE_JIT else _Kernel(function, **options)
 
 

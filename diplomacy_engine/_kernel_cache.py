@@ -31,13 +31,17 @@ except ImportError:  # no POSIX: processes that start together compile the same 
     fcntl = None  # type: ignore[assignment]  # the usual way to say so
 
 _PACKAGE = Path(__file__).parent
-_IMPORT = rb"^\s*from (\.+)([\w.]*) import \(?\s*(\w+)"  # `from . import` names one
+# A relative import: its dots, its module, and the first name. `from . import` has one name, a
+# module. tests/test_jit.py compares it with Python's own reading of all files that have kernels
+# (test_no_import_of_a_kernel_file_is_missed).
+_IMPORT = rb"^\s*from (\.+)([\w.]*) import \(?\s*(\w+)"
 
 
 @cache
 def _kernel_sources(kernels: Path) -> dict[str, bytes]:
     """Return the files that a file of kernels is compiled from, by their path in the package."""
-    pending, sources = [kernels], {}
+    pending = [kernels]
+    sources: dict[Path, bytes] = {}
     while pending:
         path = pending.pop()
         if path in sources or not path.is_file():
@@ -78,9 +82,12 @@ class KernelCache(NullCache):
 
     warned = False  # that nothing can be kept
 
-    def __init__(self, kernel: CPUDispatcher, allocates: bool):
-        self.kernel, self.allocates = kernel, allocates
-        # `load_overload` leaves a file's lock in it, and `_Kernel.compile` lets go of this.
+    def __init__(self, kernel: CPUDispatcher, *, allocates: bool):
+        """`allocates`: whether the kernel may make arrays."""
+        self.kernel = kernel
+        self.allocates = allocates
+        # The lock on the file that is to be written, or nothing: `load_overload` takes it, and
+        # `_Kernel.compile`, which has called that, lets go of it.
         self.lock = contextlib.ExitStack()
 
     def file(self, signature: object, codegen: Codegen) -> Path:
@@ -88,8 +95,8 @@ class KernelCache(NullCache):
         source has another one."""
         function = self.kernel.py_func
         arguments, _ = sigutils.normalize_signature(signature)
-        kind = sys.version, numba.__version__, codegen.magic_tuple(), arguments
-        digest = hashlib.sha256(repr(kind).encode())
+        versions = sys.version, numba.__version__, codegen.magic_tuple(), arguments
+        digest = hashlib.sha256(repr(versions).encode())
         for name, text in _kernel_sources(Path(function.__code__.co_filename)).items():
             digest.update(name.encode() + text)
         name = f"{function.__module__}.{function.__qualname__}".removeprefix(f"{__package__}.")
@@ -110,6 +117,8 @@ class KernelCache(NullCache):
         return kernel
 
     def save_overload(self, sig: object, data: CompileResult) -> None:
+        """Keep a compiled kernel. Its file is there at once or not at all, since other processes
+        may be reading it; where it cannot be written, this is said once."""
         file = self.file(sig, data.codegen)
         part = file.with_suffix(f".{os.getpid()}")
         *parts, inner = data._reduce()
@@ -127,6 +136,7 @@ class KernelCache(NullCache):
 
 
 def _load(file: Path, target_context: Any) -> CompileResult | None:
+    """Return the kernel in a file; None if there is none, or if the file is damaged."""
     try:
         return CompileResult._rebuild(target_context, *pickle.loads(file.read_bytes()))
     except (OSError, EOFError, pickle.UnpicklingError):
