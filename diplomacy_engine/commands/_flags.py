@@ -52,10 +52,8 @@ def _some_player_is(*kinds: str, alone: bool = False) -> Callable[..., bool]:
             return True
         for player in players:
             parts = [*names.parts(player)]
-            if alone and isinstance(parts[0], names.VoiceSpec):
-                parts = parts[:2]  # the player that talks, and the one in it that orders
-            elif alone:
-                parts = parts[:1]
+            if alone:  # behind a player that talks comes the one in it that orders
+                parts = parts[:2] if isinstance(parts[0], names.VoiceSpec) else parts[:1]
             if any(isinstance(part, types) for part in parts):
                 return True
         return False

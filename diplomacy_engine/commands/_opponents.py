@@ -29,6 +29,7 @@ from ..players.population import (
     read_population,
 )
 from ..players.protocols import ExplainingPlayer, Player
+from ..records import shipped_toml
 from ..replays.replay import Replay, load_replays
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
@@ -88,21 +89,8 @@ def offered(map_name: str, talk: bool) -> dict[str, str]:
     for name in policies[:1]:
         descriptions[f"fast:{name}"] = "looks a phase ahead, slow"
     bots = dict.fromkeys(["dumbbot", *BOTS]) if not policies else BOTS
-    return descriptions | {name: _BOTS.get(name, "a bot") for name in bots}
-
-
-# Bots -> their descriptions on the page; the variants of dumbbot have none.
-_BOTS = {
-    "random": "any legal order",
-    "hold": "never moves",
-    "chaos": "moves at random",
-    "dumbbot": "a well-known bot",
-    "brane": "a bot that keeps what it can hold",
-    "lookahead": "a bot that looks ahead",
-    "mcts": "a bot that searches",
-    "mcts-plain": "a bot that searches, by random play",
-    "osla": "a bot that looks one phase ahead",
-}
+    bot_texts = shipped_toml(__package__, "texts.toml")["bots"]
+    return descriptions | {name: bot_texts.get(name, "a bot") for name in bots}
 
 
 def _described(policy: str) -> str:

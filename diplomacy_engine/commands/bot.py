@@ -79,10 +79,7 @@ class Host:
         return lines.order_array(games, decisions, numbers, arrays)
 
     def orders(
-        self,
-        positions: list[Position],
-        decisions: Decisions,
-        terms: Talking | None = None,
+        self, positions: list[Position], decisions: Decisions, terms: Talking | None = None
     ) -> list[dict[str, list[str]]]:
         """Return the orders of each position by power."""
         games, own = self.games, lines.asked_of(self.games, positions, decisions)

@@ -10,46 +10,12 @@ from .._suggest import did_you_mean, quoted
 from .._version import VERSION
 from ..errors import UserError
 from ..flags import parse as read_flags
+from ..records import shipped_toml
 from . import _flags
 
 NAME = "diplomacy-engine"  # of the command that an installation has
-# Command -> the class of its flags, and a line about it.
-COMMANDS = {
-    "policies": ("Policies", "list the trained policies that are included"),
-    "play": ("Play", "play against bots and policies, on a local page or in the terminal"),
-    "evaluate": ("Evaluate", "play a player as every power against copies of another"),
-    "tournament": ("Tournament", "rate players in games that they play together"),
-    "population rank": ("Rank", "rank a player among many frozen policies"),
-    "population show": ("Show", "show a population as a page"),
-    "population make": ("Make", "make a population of training runs"),
-    "population add": ("Add", "add a run's policy to a population"),
-    "replay": ("Replay", "show saved games as a page, a picture or text"),
-    "review": ("Review", "find the worst decisions of games, and better orders"),
-    "import-game": ("ImportGame", "turn a game played elsewhere into a saved game"),
-    "connect diplomacy": ("Diplomacy", "seat a player on a server of the diplomacy package"),
-    "connect webdip": ("Webdip", "seat a player on a webDiplomacy site"),
-    "bot": ("Bot", "play for another program, by lines of text"),
-    "check-player": ("CheckPlayer", "list the mistakes of a player, or measure its speed"),
-    "check-map": ("CheckMap", "list the mistakes of a map file"),
-    "import-map": ("ImportMap", "convert the map of another program to a map file"),
-    "check-reward": ("CheckReward", "find out whether a reward makes powers rivals"),
-    "llm-prompt": ("LlmPrompt", "print the prompt of a language model"),
-}
-_ABOUT = """\
-Tools for Diplomacy. A PLAYER is a bot (dumbbot, random, ...), a run folder or checkpoint, one of
-the policies that `policies` lists (such as small-pure-2), a search with a policy (fast:POLICY), a
-language model (llm:...), or one of these behind a negotiator that talks (nash+dumbbot).
-docs/tournament.md lists them all.
-
-examples:
-  {name} policies
-  {name} play --map small --against small-pure-2
-  {name} evaluate --player small-pure-2 --against dumbbot
-  {name} tournament --players small-pure-1 small-pure-2 dumbbot random
-  {name} replay runs/small__... --output games.html
-
-commands ({name} COMMAND --help says more):
-"""
+_TEXTS = shipped_toml(__package__, "texts.toml")
+COMMANDS: dict[str, list[str]] = _TEXTS["commands"]  # the class of its flags, a line about it
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,7 +61,7 @@ def program() -> str:
 def overview(group: str = "") -> str:
     rows = [(name, row[1]) for name, row in COMMANDS.items() if name.startswith(group)]
     lines = "\n".join(f"  {name:18} {what}" for name, what in rows)
-    return (f"commands:\n{lines}") if group else _ABOUT.format(name=program()) + lines
+    return (f"commands:\n{lines}") if group else _TEXTS["about"].format(name=program()) + lines
 
 
 def _command(argv: list[str]) -> tuple[str, list[str]]:

@@ -495,10 +495,7 @@ class VectorGame:
         self.call_slices(_write_orders, decisions.count, read, (numbers, orders))
 
     def step(
-        self,
-        orders: np.ndarray,
-        rows: np.ndarray | None = None,
-        out: StepResult | None = None,
+        self, orders: np.ndarray, rows: np.ndarray | None = None, out: StepResult | None = None
     ) -> StepResult:
         """Adjudicate one phase of every running game and move on to its next phase.
 

@@ -40,6 +40,7 @@ from .run_folder import RunFolder
 from .run_log import RunLog
 
 RUN_FORMAT = 8  # of that state; another when an attribute, or a key of `_made_anew`, is renamed
+_References = dict[str, weakref.ref[object]]  # to attributes, by name
 
 
 def check_run(run: Run, ranks: Ranks) -> None:
@@ -59,9 +60,7 @@ def check_run(run: Run, ranks: Ranks) -> None:
     _refuse_held(run, originals)  # while the second run lives, whose parts may hold them
 
 
-def _restored_copy(
-    run: Run, ranks: Ranks, saved: Mapping
-) -> tuple[Run, dict[str, weakref.ref[object]]]:
+def _restored_copy(run: Run, ranks: Ranks, saved: Mapping) -> tuple[Run, _References]:
     """Return a second run, restored from a checkpoint of the first, and its attributes as __init__
     had made them, by name.
 
@@ -69,11 +68,8 @@ def _restored_copy(
     and the like have none.
     """
     second = type(run)(run.setup, ranks)
-    originals = {
-        name: weakref.ref(part)
-        for name, part in _attributes(second).items()
-        if type(part).__weakrefoffset__
-    }
+    parts = _attributes(second).items()
+    originals = {name: weakref.ref(part) for name, part in parts if type(part).__weakrefoffset__}
     try:
         restore(second, saved, Ranks())
     except Exception as error:
@@ -89,7 +85,7 @@ def _refuse_changed(run: Run, second: Run) -> None:
             raise UserError(f"a checkpoint would bring run.{name} back otherwise than it is")
 
 
-def _refuse_held(run: Run, originals: Mapping[str, weakref.ref[object]]) -> None:
+def _refuse_held(run: Run, originals: _References) -> None:
     """Raise UserError if an object that a checkpoint has replaced is still in use.
 
     An example is an object of REBUILT that keeps the network in an attribute: a checkpoint brings
@@ -150,13 +146,8 @@ def _saved(run: Run, shared_bytes: bytes, gathered: Sequence[bytes]) -> dict:
     """Return what a checkpoint has of the states that `pack` returns on all processes."""
     parts = (bytearray(part) for part in (shared_bytes, *gathered))
     state, *ranks = (torch.frombuffer(part, dtype=torch.uint8) for part in parts)
-    return {
-        "run_format": RUN_FORMAT,
-        "run": state,
-        "ranks": ranks,
-        "device": run.setup.device.type,
-        "next_hook": RemovableHandle.next_id,
-    }
+    saved = {"run_format": RUN_FORMAT, "run": state, "ranks": ranks}
+    return saved | {"device": run.setup.device.type, "next_hook": RemovableHandle.next_id}
 
 
 def pack(run: Run, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:

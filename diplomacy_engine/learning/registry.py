@@ -234,10 +234,7 @@ def of_checkpoint(saved: Checkpoint, script: str | Path | None = None) -> Learne
 
 
 def policy_of_checkpoint(
-    saved: Checkpoint,
-    script: str | Path | None = None,
-    greedy: bool = False,
-    device: str = "cpu",
+    saved: Checkpoint, script: str | Path | None = None, greedy: bool = False, device: str = "cpu"
 ) -> Player:
     """Return a checkpoint's policy as a player; UserError says which other script may play it."""
     learner = of_checkpoint(saved, script)

@@ -167,15 +167,11 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     }
     refuted = itertools.takewhile(lambda scheme: contradiction[scheme].any(), contradiction)
     against = {scheme: int(contradiction[scheme].argmax()) for scheme in refuted}
-    return Verdict(
-        scheme=SCHEMES[len(against)],
-        low=float(rewards.sum(2).min()),
-        high=float(rewards.sum(2).max()),
-        sum_change=float(sum_change.max()),
-        conflict=float((along < 0).any(1).mean()),
-        common=float((along > 0).any(1).mean()),
-        against=against,
-    )
+    sums = rewards.sum(2)  # (2, pairs)
+    conflict, common = (float(pairs.any(1).mean()) for pairs in (along < 0, along > 0))
+    low, high = float(sums.min()), float(sums.max())
+    largest = float(sum_change.max())
+    return Verdict(SCHEMES[len(against)], low, high, largest, conflict, common, against)
 
 
 class Group(NamedTuple):

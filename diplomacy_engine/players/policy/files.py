@@ -6,23 +6,13 @@ from pathlib import Path
 
 from ..._files import REFERENCE
 from ...errors import UserError
+from ...records import shipped_toml
 from ..bots import BOTS
 
 CHECKPOINT = "checkpoint.pt"
 POLICY = "policy.pt"  # a policy alone, as in runs/reference: no optimizer, no pool
-
-
-# Second part of a name -> how the policy was trained.
-_TRAINING = {
-    "pure": "self-play",
-    "long": "self-play, longer",
-    "0.3": "self-play, other seeds too",
-    "own": "self-play",
-    "equilibrium": "self-play, made hard to exploit",
-    "anchored": "from people's games on, by self-play",
-    "human": "on games of people",
-    "dumbbot": "against dumbbot",
-}
+# How a policy was trained, by the second part of its name.
+_TRAINING = shipped_toml(__package__, "training.toml")
 
 
 def policy_file(path: str | Path) -> Path:

@@ -102,11 +102,7 @@ class PolicyPlayer:
     number = 0  # in that group
 
     def __init__(
-        self,
-        agent: Network,
-        name: str,
-        greedy: bool = False,
-        settings: dict | None = None,
+        self, agent: Network, name: str, greedy: bool = False, settings: dict | None = None
     ):
         self.agent, self.name, self.greedy, self.settings = agent, name, greedy, settings or {}
         temperature = self.settings.get("temperature", 1.0)

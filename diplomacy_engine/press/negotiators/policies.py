@@ -31,12 +31,7 @@ class TalkingNetwork(Network, Protocol):
 
 
 def talk_noise(
-    games: VectorGame,
-    rows: np.ndarray,
-    powers: np.ndarray,
-    salt: int,
-    count: int,
-    first: int = 0,
+    games: VectorGame, rows: np.ndarray, powers: np.ndarray, salt: int, count: int, first: int = 0
 ) -> np.ndarray:
     """Return (n, count) float32 in (0, 1), numbers `first` and on, by which policies talk."""
     return uniform(games, rows, powers, salt, count, first).astype(np.float32)
