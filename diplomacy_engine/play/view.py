@@ -113,7 +113,7 @@ class _Shown(NamedTuple):
     scene: Scene
     conceded: Collection[str]
     orders: list[dict]  # with their results
-    talk: list[tuple[str, str, str]]
+    talk: Sequence[tuple[str, str, str]]
     waiting: Collection[str] = ()  # powers that are to give orders now
 
 
