@@ -23,9 +23,11 @@ METADATA: dict = {"render_modes": ["rgb_array", "ansi"], "render_fps": 2}
 WIDTH = 800  # pixels of a picture
 
 
-def render_game(games: VectorGame, row: int, mode: str) -> np.ndarray | str:
+def render_game(games: VectorGame, row: int, mode: str | None) -> np.ndarray | str | None:
     """`rgb_array`: a picture with even sides, (height, width, 3) uint8; `ansi`: a line with map and
     phase, then one for each power, as `Game.to_position` writes them."""
+    if mode is None:
+        return None
     game = Game.from_row(games, row)
     if mode == "ansi":
         return game.to_position().replace("; ", "\n") + "\n"
@@ -140,8 +142,7 @@ class DiplomacyEnv(_AgentEnv, gymnasium.Env):
     def render(self) -> np.ndarray | str | None:
         """Return the position as `render_mode` says; NeedsReset before `reset`."""
         self._need_game(self._seeded)
-        mode = self.render_mode
-        return None if mode is None else render_game(self._agents.games, 0, mode)
+        return render_game(self._agents.games, 0, self.render_mode)
 
     def _info(self, illegal: int) -> dict:
         info = {"illegal_orders": illegal, "power": int(self._agents.agent[0])}
@@ -216,12 +217,9 @@ class DiplomacyVectorEnv(_AgentEnv, VectorEnv):
     def render(self) -> tuple[np.ndarray | str, ...] | None:
         """Return the position of every game as `render_mode` says; NeedsReset before `reset`."""
         self._need_game(self._seeded)
-        games, mode = self._agents.games, self.render_mode
-        return (
-            None
-            if mode is None
-            else tuple(render_game(games, row, mode) for row in range(self.num_envs))
-        )
+        games, every = self._agents.games, range(self.num_envs)
+        shown = (render_game(games, row, self.render_mode) for row in every)
+        return tuple(one for one in shown if one is not None) or None
 
     def _infos(self, illegal: np.ndarray) -> dict:
         infos = {"illegal_orders": illegal.copy(), "power": self._agents.agent.astype(np.int64)}

@@ -217,8 +217,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         """Return the position as `render_mode` says; NeedsReset before `reset`."""
         if self._random is None:
             raise NeedsReset("there is no game: call reset() first")
-        mode = self.render_mode
-        return None if mode is None else render_game(self._games, 0, mode)
+        return render_game(self._games, 0, self.render_mode)
 
     def _take(self, numbers: np.ndarray) -> np.ndarray:
         """Write the orders of actions (P, V); return how many are illegal, (P,)."""

@@ -299,8 +299,7 @@ class NoLog(RunLog):
     folder = SimpleNamespace(path="")  # type: ignore[assignment]  # no file is written
 
     def __init__(self, *_: object):
-        self.clock, self.writer, self.wandb = Clock(), self._Nothing(), None
-        self.stop = StopSignals()
+        self.clock, self.stop, self.writer = Clock(), StopSignals(), self._Nothing()
 
     class _Nothing:
         def __getattr__(self, _: str) -> Callable[..., None]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import reduce
 from pathlib import Path
 from typing import Self, Unpack
 
@@ -156,8 +155,8 @@ class MatchReport:
             seats=np.concatenate([report.seats for report in reports])[order],
             outcomes=Outcomes(*(np.concatenate(part)[order] for part in parts)),
             sampled={n: game for report in reports for n, game in report.sampled.items()},
-            orders=reduce(lambda a, b: a and b and a + b, [report.orders for report in reports]),
-            talk=reduce(lambda a, b: a and b and a + b, [report.talk for report in reports]),
+            orders=first.orders and sum((r.orders for r in reports[1:] if r.orders), first.orders),
+            talk=first.talk and sum((r.talk for r in reports[1:] if r.talk), first.talk),
             cause=next((report.cause for report in reports if report.cause is not None), None),
         )
 

@@ -32,7 +32,7 @@ from ..records import convert, parse_json
 from ..textgame.order_texts import order_texts
 from . import view
 from .file import HOST, games_in
-from .session import PlaySession, Viewer
+from .session import NOT_OURS, PlaySession, Viewer
 from .state import PlayError
 
 TOKEN_HEADER = "X-Play-Token"
@@ -60,8 +60,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-NOT_OURS = "this link is not one of this game's"
-_STATUS = {"invalid": 400, "forbidden": 403, "stale": 409}
+_STATUS = {"invalid": 400, "unknown": 401, "forbidden": 403, "stale": 409}
 
 
 class Refusal(UserError):
@@ -386,10 +385,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _viewer(self) -> Viewer:
         token, power = self.headers.get(TOKEN_HEADER, ""), self.headers.get(POWER_HEADER)
-        viewer = self._session().viewer(token, power)
-        if viewer is None:  # it has lost its link since
-            raise Refusal(401, NOT_OURS)
-        return viewer
+        return self._session().viewer(token, power)
 
     def _unknown(self, path: str) -> Refusal:
         if path in ACTIONS or path in READS or path in PAGES or path in SHARED or path == WAITING:

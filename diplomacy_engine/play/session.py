@@ -44,6 +44,7 @@ QUICK_BOTS = ("random", "hold", "chaos", "dumbbot", "dumbbot-paquette", "dumbbot
 MOST_LISTED = 50  # games
 MOST_OPEN = 20  # sessions besides the first at a time
 MAX_IDLE = 10  # phases played at most while people who are not eliminated can only wait
+NOT_OURS = "this link is not one of this game's"
 
 
 class Viewer(NamedTuple):
@@ -208,13 +209,12 @@ class PlaySession:
         }
         return next((name for name in same if same[name]), None)
 
-    def viewer(self, token: str, power: str | None = None) -> Viewer | None:
-        """Return the viewer with a token, or None. `power`: the power that it orders for in a
-        sandbox."""
+    def viewer(self, token: str, power: str | None = None) -> Viewer:
+        """Return the viewer with a token; PlayError if it is of none. `power`: the power that it
+        orders for in a sandbox."""
         owner = self.owner(token)
-        return None if owner is None else self.viewer_of(owner, power)
-
-    def viewer_of(self, owner: str, power: str | None = None) -> Viewer:
+        if owner is None:
+            raise PlayError(NOT_OURS, "unknown")
         with self.lock:
             if owner != HOST:
                 return Viewer(owner if owner in self.now.powers_of(GUEST) else None)
@@ -725,8 +725,7 @@ class PlaySession:
         return seed_from(self.record.seed, after.step)
 
     def _speakers(self, after: SessionState) -> dict[str, Player]:
-        seats = after.seats.items()
-        return {p: self._players[seat.player] for p, seat in seats if seat.kind == PLAYER}
+        return {p: self._players[s.player] for p, s in after.seats.items() if s.kind == PLAYER}
 
     def _begin_phase(self, after: SessionState) -> None:
         after.reasons = {}
@@ -762,8 +761,7 @@ class PlaySession:
         ones."""
         file = new or self.file
         record = self._save(after, record or self.record, file)
-        self.file, self._written = file, _stamp(file)
-        self.now, self.record = after, record
+        self.file, self.now, self.record = file, after, record
         self.revision += 1
 
     def _save(self, after: SessionState, record: PlayRecord, file: Path) -> PlayRecord:
@@ -773,16 +771,12 @@ class PlaySession:
                 f"another program has changed {self.file}, perhaps a second game with the same "
                 "file; nothing was saved"
             )
-        record = replace(
-            record,
-            step=after.step,
-            seats=after.seats or None,
-            answered=after.answered,
-            drafts=after.drafts,
-        )
+        own = {"answered": after.answered, "drafts": after.drafts}
+        record = replace(record, step=after.step, seats=after.seats or None, **own)
         saved = after.game.to_saved_game() | {"players": self._told_players(after)}
         saved["play"] = to_builtins(record)
         atomic_write(file, (json.dumps(saved) + "\n").encode(), mode=0o600)
+        self._written = _stamp(file)
         return record
 
     def may_hear(self, viewer: Viewer, *sides: str) -> bool:

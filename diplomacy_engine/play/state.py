@@ -18,7 +18,8 @@ from .talk import answer_offer, broken_orders, make_offer
 
 
 class PlayError(UserError):
-    """A request cannot be granted. `kind`: `invalid`, `forbidden` or `stale`, that is too late."""
+    """A request cannot be granted. `kind`: `invalid`, `unknown` (who asks), `forbidden` or `stale`,
+    that is too late."""
 
     def __init__(self, message: str, kind: str = "invalid"):
         super().__init__(message)
@@ -46,10 +47,7 @@ class SessionState:
     # --- Who plays, and what there is to do -----------------------------------------------------
 
     def powers_of(self, *kinds: str) -> list[str]:
-        seats = self.seats
-        return [
-            power for power in self.game.powers if power in seats and seats[power].kind in kinds
-        ]
+        return [p for p in self.game.powers if p in self.seats and self.seats[p].kind in kinds]
 
     def people(self) -> list[str]:
         return self.powers_of(HOST, GUEST)

@@ -57,7 +57,7 @@ class TextGame:
 
     @property
     def viewer(self) -> Viewer:
-        return self.session.viewer_of(HOST)
+        return self.session.viewer(self.session.tokens[HOST])
 
     def run(self) -> None:
         _complete_by(self._completions)

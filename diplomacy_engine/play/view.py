@@ -198,7 +198,7 @@ def game_view(session: PlaySession, viewer: Viewer, phase: str | None = None) ->
             "talk": None,
         }
         if game.table is not None and seats and not game.is_over:
-            view["talk"] = talk_view(game, you, session.now.reasons)
+            view["talk"] = talk_view(game, you or "", session.now.reasons)
         if viewer.host:
             guests = session.now.powers_of(GUEST)
             view |= {
@@ -367,33 +367,26 @@ def outlook_view(session: PlaySession, viewer: Viewer, step: int, orders: list[l
     return {"outlooks": outlooks and [one._asdict() for one in outlooks]}
 
 
-def talk_view(game: Game, power: str | None, reasons: Mapping[int, str]) -> dict:
-    rules, peace, alive = game.rules, game.peace(), game.alive
-    offers = rules.press == "offers"
-    view = {
+def talk_view(game: Game, power: str, reasons: Mapping[int, str]) -> dict:
+    """Return what a power knows of the talk in this phase; "": what all do."""
+    rules, mine = game.rules, game.said(power) if power else []
+    offers, alive = rules.press == "offers", game.alive
+    talks = phase_kind(game.phase) == "movement" and power in alive
+    sent = sum(game.powers[offer.sender] == power for offer in mine)
+    peace, lists = game.peace(), _lists(game) if talks and offers else {}
+    return {
         "protocol": rules.press,
         "binding": rules.binding,
-        "open": False,  # to the power
-        "left": rules.press_rounds if offers else None,
-        "offers": [],
-        "later": [],
-        "said": sentences(game, power),
-        "partners": [],
-        "peace": peace if rules.open_press else [pair for pair in peace if power in pair],
-    }
-    if power is None:
-        return view
-    mine, talks = game.said(power), phase_kind(game.phase) == "movement" and power in alive
-    sent = sum(game.powers[offer.sender] == power for offer in mine)
-    lists = _lists(game) if talks and offers else {}
-    return view | {
-        "open": talks,
+        "open": talks,  # to the power
         "left": max(0, (rules.press_rounds or 0) - sent) if offers else None,
         "offers": [
             offer_view(game, offer, number, power) | {"reason": reasons.get(offer.number, "")}
             for number, offer in enumerate(mine, 1)
         ],
-        "later": [offer_view(game, offer, 0, power) for offer in game.later_deals(power)],
+        "later": [
+            offer_view(game, o, 0, power) for o in (game.later_deals(power) if power else ())
+        ],
+        "said": sentences(game, power),
         "partners": [
             {
                 "power": name,
@@ -403,10 +396,11 @@ def talk_view(game: Game, power: str | None, reasons: Mapping[int, str]) -> dict
             for name in game.powers
             if talks and name != power and name in alive
         ],
+        "peace": peace if rules.open_press else [pair for pair in peace if power in pair],
     }
 
 
-def sentences(game: Game, power: str | None) -> list[tuple[str, str, str]]:
+def sentences(game: Game, power: str) -> list[tuple[str, str, str]]:
     """Return a power's messages in this phase besides offers: sender, recipient, text."""
     return [
         (message["sender"], message["recipient"], message_words(game.vector_game, message))

@@ -10,7 +10,6 @@ import re
 import zlib
 from collections.abc import Sequence
 from html import escape
-from itertools import zip_longest
 
 from ..pictures.board import phase_title, thoughts_svg
 from ..pictures.chart import values_svg
@@ -41,9 +40,9 @@ def page(
             "chart": _compressed(chart_svg(replay)),
             "values": _values(replay),
             "expected": _compressed(_expected_svg(replay)),
-            "review": _compressed(json.dumps(review)),
+            "review": _compressed(json.dumps(reviews[number] if reviews else None)),
         }
-        for replay, review in zip_longest(replays, reviews or ())
+        for number, replay in enumerate(replays)
     ]
     shown = {
         key: facts | {"ground": _compressed(facts["ground"])}

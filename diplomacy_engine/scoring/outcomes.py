@@ -30,7 +30,6 @@ centers of their powers, live while one does, and have a solo when a power has o
 team.
 """
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -54,7 +53,7 @@ def figure_ranges(
         "rank": (1, powers),
         "sum_of_squares": (0, 1),
         "deepdip_reward": (-victory_centers, centers + victory_centers),
-        "game_years": (1, max_years or math.inf),
+        "game_years": (1, max_years or np.inf),
     }
 
 

@@ -127,8 +127,7 @@ class GameTalk:
 
     def press_now(self) -> Press:
         """Return the press of this phase; UserError if no deals can be made in it."""
-        table = self.table
-        phase = current_phase(self.games)
+        table, phase = self.table, current_phase(self.games)
         if phase_kind(phase) != "movement":
             at = "the game is over" if phase == COMPLETED else f"this is {phase}"
             raise UserError(f"deals are made in movement phases; {at}")

@@ -23,13 +23,12 @@ from diplomacy_engine.play import server as play_server
 from diplomacy_engine.play.server import (
     ACTIONS,
     MAX_BODY,
-    NOT_OURS,
     PAGES,
     READS,
     TOKEN_HEADER,
     PlayServer,
 )
-from diplomacy_engine.play.session import Choices
+from diplomacy_engine.play.session import NOT_OURS, Choices
 
 pytestmark = pytest.mark.usefixtures("compiled")
 ORDERS = {"step": 0, "orders": []}

@@ -174,7 +174,8 @@ def test_what_came_of_the_scenes(scene):
 
 def test_who_has_which_link(file):
     session = seated(file, "hgp", Game("three"))
-    assert session.viewer("x" * 24) is None and session.viewer("é") is None
+    for token in ("x" * 24, "é"):
+        refused("unknown", session.viewer, token)
     asks = {who: tuple(viewer(session, who)) for who in session.tokens}
     assert asks == dict(
         host=("ENGLAND", True),

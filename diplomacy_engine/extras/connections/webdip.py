@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from msgspec import Struct
 
-from ...constants import ARMY, COMPLETED, FLEET, SEA, phase_kind
+from ...constants import ARMY, COMPLETED, CONVOY, FLEET, MOVE, SEA, SUPPORT_MOVE, phase_kind
 from ...errors import UserError
 from ...records import convert
 from ...rules.game_rules import GameRules
@@ -310,13 +310,10 @@ def convoy_path(game: Game, text: str) -> list[str]:
     """Return the provinces of an army's way by sea, its own first; none by land, or if no fleets
     can carry it. A convoy goes over the fleet that is ordered, a support not."""
     order = read_order(game.map, text)
-    if order.verb not in ("move", "support", "convoy") or not order.targets:
+    if order.kind not in (MOVE, SUPPORT_MOVE, CONVOY) or order.units[-1].kind != ARMY:
         return []
     names, verb = game.map.provinces, text.split()[2]
-    mover, goal = order.units[-1], order.target.province
-    if mover.kind != ARMY:
-        return []
-    origin = mover.place.province
+    origin, goal = order.units[-1].place.province, order.target.province
     by_land = bool(game.map.board.reach[ARMY, game.map.board.province_location[origin], goal])
     if (verb == "-" and not order.via) or (verb == "S" and by_land):
         return []

@@ -77,7 +77,7 @@ def read_reply(
             continue
         try:
             game.submit(question.power, [*accepted, line.text])
-            _check_coast(question, game, line)
+            _check_coast(question, game, line.order)
             new = set(game.order_numbers().values()) - taken or {question.waive}
         except UserError as error:
             reason = str(error).removeprefix(f"{line.text!r:.200}: ")
@@ -100,11 +100,10 @@ def read_reply(
     return Reading(numbers, complaints)
 
 
-def _check_coast(question: Question, game: Game, line: _Line) -> None:
-    """Raise UserError if a line that was just submitted supports another power's fleet to any of
+def _check_coast(question: Question, game: Game, order: OrderText | None) -> None:
+    """Raise UserError if an order that was just submitted supports another power's fleet to any of
     several coasts: it is not known to which that one goes."""
     is_clear = game.orders[question.power][-1] in game.vector_game.vocabulary.number
-    order = line.order
     if order and not is_clear and order.other.place.province not in _own_provinces(question):
         raise UserError("it has to name the coast of another power's move")
 

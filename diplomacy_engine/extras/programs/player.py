@@ -144,10 +144,9 @@ class ProgramPlayer:
 
     def _new(self, games: VectorGame, rows: np.ndarray) -> set[int]:
         """Return which of `rows` hold another game than when the program was last asked."""
-        new: set[int] = set()
-        history = games.history
+        new, history = set(), games.history
         if history is None:
-            return new
+            return set()
         for row in np.unique(rows).tolist():
             count = int(history.count[row])
             begun = int(history.games.state.seed[row]) if count else None
@@ -174,13 +173,9 @@ class ProgramPlayer:
         winter = provinces[0] == NONE
         open_slots, meanings, bound = dict(enumerate(legal)), {}, set()
         for text in texts:
-            exact = games.vocabulary.number.get(text)
+            exact = games.vocabulary.number.get(text, NONE)
             for slot, orders in open_slots.items():
-                meant = (
-                    [exact]
-                    if exact is not None and exact in orders
-                    else _meant(games, text, orders, provinces)
-                )
+                meant = [exact] if exact in orders else _meant(games, text, orders, provinces)
                 if meant and not (winter and _is_taken(games, numbers[slots], meant[0])):
                     numbers[slots.start + slot] = meant[0]
                     meanings[provinces[slot]] = meant
@@ -206,10 +201,10 @@ class ProgramPlayer:
             )
 
     def _slot_bound(
-        self, games: VectorGame, decisions: Decisions, d: int, number: int | None
+        self, games: VectorGame, decisions: Decisions, d: int, number: int
     ) -> int | None:
         """Return the slot of decision `d` in which only a deal forbids an order, if it does."""
-        if self._press is None or number is None:
+        if self._press is None or number == NONE:
             return None
         every = games.decisions(decisions.game[d : d + 1])
         every = every.take(np.flatnonzero(every.power == decisions.power[d]))

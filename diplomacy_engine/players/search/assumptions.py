@@ -33,16 +33,16 @@ class Assumptions:
         """Return how likely each hypothesis is for each power, (n, P, H), which add up to 1."""
         rows, place = np.unique(rows, return_inverse=True)
         log = np.zeros((len(rows), games.num_powers, len(self.hypotheses)))
-        if self.learns and games.history is not None:
-            self._judge(games, games.history, rows, log)
+        if self.learns:
+            self._judge(games, rows, log)
         shares = np.exp(log - log.max(2, keepdims=True))
         return (shares / shares.sum(2, keepdims=True))[place]
 
-    def _judge(
-        self, games: VectorGame, history: History, rows: np.ndarray, log: np.ndarray
-    ) -> None:
+    def _judge(self, games: VectorGame, rows: np.ndarray, log: np.ndarray) -> None:
         """Add to `log` (n, P, H) how likely, as logarithms, all orders that powers have given in
         the movement phases of `rows` (n,) are by each hypothesis."""
+        if (history := games.history) is None:
+            return
         place, past, orders = _phases(games, history, rows)
         keys = [_key(history.games, *phase) for phase in zip(past, orders)]
         new = [n for n, key in enumerate(keys) if key not in self._judged]
@@ -107,9 +107,7 @@ def _key(games: VectorGame, row: int, orders: np.ndarray) -> bytes:
     return hashlib.blake2b(b"".join([rules, *parts]), digest_size=16).digest()
 
 
-def _phases(
-    games: VectorGame, history: History, rows: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _phases(games: VectorGame, history: History, rows: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return the M movement phases that `rows` (n,) have had, each row's in order.
 
     These are the place in `rows` (M,), the row of the history's games (M,), and the orders, (M, V)

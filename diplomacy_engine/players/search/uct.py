@@ -208,33 +208,46 @@ def _back_up(trees, which, leaves):
             n = above
 
 
-class _Forest:
-    """The trees that are grown at once in games like some, and the boards of their nodes."""
+class _Forest(NamedTuple):
+    """Trees that are grown at once, and boards of games like theirs."""
 
-    def __init__(
-        self,
-        own: Draws,
-        value: CenterClaims,
-        settings: UctSettings,
-        games: VectorGame,
-        trees: int,
-    ):
-        self.own, self.value, self.settings = own, value, settings
-        nodes, sizes = (
-            settings.leaves + 1,
-            {"K": settings.candidates, "V": len(games.board.terrain)},
-        )
-        self.trees = new_arrays(Trees, T=trees, N=nodes, P=games.num_powers, **sizes)
-        self.boards = games.spare(trees * nodes)  # of all nodes: row t * N + n
-        self.scratch = games.spare(trees * settings.draws)  # where orders are sampled and played
+    trees: Trees
+    boards: VectorGame  # of all nodes: row t * N + n
+    scratch: VectorGame  # where orders are sampled and played
 
-    def fits(self, games: VectorGame, trees: int) -> bool:
-        return self.scratch.is_like(games) and len(self.trees.num_nodes) >= trees
 
-    def search(self, games: VectorGame, rows: np.ndarray, powers: np.ndarray) -> np.ndarray:
-        trees, settings = self.trees, self.settings
+class DecoupledUct(SearchPlayer):
+    """Grows a tree for each decision and gives the orders that were tried most at its root.
+
+    `own` draws the joint orders of all powers and, as they come, retreats and adjustments.
+    """
+
+    value: CenterClaims
+
+    def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
+        super().__init__(own, value, name)
+        self.settings = settings
+        self._forest: _Forest | None = None
+
+    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
+        settings, nodes = self.settings, self.settings.leaves + 1
+        sizes = {"P": games.num_powers, "K": settings.candidates, "V": len(games.board.terrain)}
+        node_bytes = sizes["K"] * (4 * sizes["V"] + 12 * sizes["P"]) + 30 * sizes["V"]
+        most = max(1, min(decisions.count, MOST_TREES, MEMORY // (nodes * node_bytes)))
+        forest = self._forest
+        if not (forest and forest.scratch.is_like(games) and len(forest.trees.rng) >= most):
+            trees = new_arrays(Trees, T=most, N=nodes, **sizes)
+            spare = games.spare(most * nodes), games.spare(most * settings.draws)
+            forest = self._forest = _Forest(trees, *spare)
+        edges = range(most, decisions.count, most)
+        seats = zip(np.split(decisions.game, edges), np.split(decisions.power, edges))
+        return np.concatenate([self._search(forest, games, *seat) for seat in seats])
+
+    def _search(
+        self, forest: _Forest, games: VectorGame, rows: np.ndarray, powers: np.ndarray
+    ) -> np.ndarray:
+        (trees, boards, scratch), settings = forest, self.settings
         every, nodes = np.arange(len(rows)), trees.parent.shape[1]
-        boards, scratch = self.boards, self.scratch
         seeds = phase_seeds(games, rows, powers, Salt.CANDIDATES, 2)
         boards.copy_from(games, rows, every * nodes)
         boards.seed_games(every * nodes, seeds[:, 0])
@@ -244,7 +257,7 @@ class _Forest:
         none = np.full(len(every), NONE)
         over, value = np.zeros(len(every), np.bool_), np.zeros(picked.shape)
         scratch.call(_add_nodes, trees, every, none, picked, value, over)
-        self._sample(every, np.zeros(len(every), np.int64))
+        self._sample(forest, every, np.zeros(len(every), np.int64))
         at, ends = np.empty(len(every), np.int64), np.empty(len(every), np.int8)
         for _ in range(settings.leaves):
             at[:] = 0
@@ -253,12 +266,12 @@ class _Forest:
                 scratch.call(_descend, trees, waiting, settings.exploration, at, picked, ends)
                 waiting = waiting[ends[waiting] == UNKNOWN]
                 if len(waiting):
-                    self._sample(waiting, at[waiting])
+                    self._sample(forest, waiting, at[waiting])
             leaves = at.copy()
             new = every[ends == NEW]
             if len(new):
                 leaves[new] = trees.num_nodes[new]
-                self._play(new, at[new], picked)
+                self._play(forest, new, at[new], picked)
             scratch.call(_back_up, trees, every, leaves)
         tried = trees.tried[every, 0, powers]
         mean = trees.total[every, 0, powers] / np.maximum(tried, 1)
@@ -266,9 +279,9 @@ class _Forest:
         orders = trees.orders[every, 0, best]
         return np.where(games.state.unit_power[rows] == powers[:, None], orders, NONE)
 
-    def _sample(self, which: np.ndarray, nodes: np.ndarray) -> None:
-        boards, scratch, draws = self.boards, self.scratch, self.settings.draws
-        source = which * self.trees.parent.shape[1] + nodes
+    def _sample(self, forest: _Forest, which: np.ndarray, nodes: np.ndarray) -> None:
+        (trees, boards, scratch), draws = forest, self.settings.draws
+        source = which * trees.parent.shape[1] + nodes
         copies = np.arange(len(which) * draws)
         scratch.copy_from(boards, np.repeat(source, draws), copies)
         no_power = np.full(len(which), NONE)
@@ -287,10 +300,12 @@ class _Forest:
         scratch.write_orders(drawn, decisions, numbers)
         drawn = drawn[: len(copies)].reshape(len(which), draws, -1)
         unit_power = boards.state.unit_power[source]
-        scratch.call(_learn_orders, self.trees, which, nodes, unit_power, drawn)
+        scratch.call(_learn_orders, trees, which, nodes, unit_power, drawn)
 
-    def _play(self, which: np.ndarray, nodes: np.ndarray, picked: np.ndarray) -> None:
-        trees, boards, scratch = self.trees, self.boards, self.scratch
+    def _play(
+        self, forest: _Forest, which: np.ndarray, nodes: np.ndarray, picked: np.ndarray
+    ) -> None:
+        trees, boards, scratch = forest
         nodes_a_tree = trees.parent.shape[1]
         source = which * nodes_a_tree + nodes
         rows, state = np.arange(len(which)), boards.state
@@ -317,31 +332,6 @@ class _Forest:
         scratch.call(
             _add_nodes, trees, which, nodes, picked, self.value.shares(scratch, rows), over
         )
-
-
-class DecoupledUct(SearchPlayer):
-    """Grows a tree for each decision and gives the orders that were tried most at its root.
-
-    `own` draws the joint orders of all powers and, as they come, retreats and adjustments.
-    """
-
-    value: CenterClaims
-
-    def __init__(self, own: Draws, value: CenterClaims, name: str, settings: UctSettings):
-        super().__init__(own, value, name)
-        self.settings = settings
-        self._forest: _Forest | None = None
-
-    def choose(self, games: VectorGame, decisions: Decisions) -> np.ndarray:
-        settings, provinces = self.settings, len(games.board.terrain)
-        node_bytes = settings.candidates * (4 * provinces + 12 * games.num_powers) + 30 * provinces
-        most = MEMORY // ((settings.leaves + 1) * node_bytes)
-        most = max(1, min(decisions.count, MOST_TREES, most))
-        if self._forest is None or not self._forest.fits(games, most):
-            self._forest = _Forest(self.own, self.value, settings, games, most)
-        edges = range(most, decisions.count, most)
-        seats = zip(np.split(decisions.game, edges), np.split(decisions.power, edges))
-        return np.concatenate([self._forest.search(games, rows, powers) for rows, powers in seats])
 
 
 class Mcts(DecoupledUct):

@@ -259,12 +259,8 @@ def order_row(variant: Variant, text: str, winter: bool, path: Sequence[str] = (
     number, provinces = variant.numbers, variant.map.provinces
     order, (letter, here, verb, *_) = read_order(variant.map, text), text.split()
     row["terrID"] = number[here]
-    goal = to = other = None
-    if order.targets:
-        goal = number[place_text(variant.map, order.target)]
-        to = number[provinces[order.target.province]]
-    if len(order.units) > 1:
-        other = number[provinces[order.other.place.province]]
+    goal = number[place_text(variant.map, order.aim)] if order.targets else None
+    to, other = (number[provinces[v]] for v in (order.aim.province, order.units[-1].place.province))
     if path:
         row["convoyPath"] = [number[place] for place in path]
     if verb == "D" and winter:
