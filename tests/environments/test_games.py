@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode
 from support.tables import read_table
 
-from diplomacy_engine import Game, VectorGame, make_bot, make_reward, reward_input
+from diplomacy_engine import Game, UserError, VectorGame, make_bot, make_reward, reward_input
 from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv
 from diplomacy_engine.environments.negotiation_env import NegotiationEnv
@@ -260,6 +260,8 @@ def test_deepdip_orders():
     count, kinds = len(provinces), set()
     for seed in range(6):
         env.reset(seed=seed)
+        with pytest.raises(UserError, match="no masks"):
+            env.action_masks()
         over = False
         while not over:
             game = env.game

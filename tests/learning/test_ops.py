@@ -105,6 +105,8 @@ def test_rows_that_nothing_names_change_nothing(name, monkeypatch):
     found = score(agent, obs, decisions, chosen)
     orders = agent.inputs.orders(agent.inputs(obs), decisions, chosen)
     whole = len(obs.board) * agent.inputs.num_provinces
+    with pytest.raises(ValueError, match="to be sampled"):
+        agent.inputs.orders(agent.inputs(obs), decisions).given_provinces  # noqa: B018
     assert all(len(np.unique(named)) == len(named) < whole for named in orders.named)
 
     make = agent.inputs.orders
