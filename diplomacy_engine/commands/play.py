@@ -52,7 +52,7 @@ def run_play(flags: Play) -> int:
 def _serve(flags: Play) -> PlaySession:
     """Serve the page until somebody stops it; return the game it was begun for."""
     # The port is tried before a file is written, the session before the link is shown.
-    with PlayServer(None, flags.host, flags.port, partial(_open_file, flags)) as server:
+    with PlayServer(flags.host, flags.port, partial(_open_file, flags)) as server:
         server.session = session = _open(flags)
         _print_links(server)
         threading.Thread(target=_load_mixed, args=(server,), daemon=True).start()

@@ -86,16 +86,16 @@ class PlayServer(socketserver.ThreadingTCPServer):
     daemon_threads = True
     allow_reuse_address = sys.platform != "win32"
     request_queue_size = 64
+    session: PlaySession  # which is begun once the port is taken, before it serves
 
     def __init__(
         self,
-        session: PlaySession,
         host: str = "127.0.0.1",
         port: int = 8000,
         reopen: Callable[[Path], PlaySession] | None = None,
     ):
         """`reopen` opens the game of a file once somebody comes with a link to it."""
-        self.session, self.host, self._reopen = session, host, reopen
+        self.host, self._reopen = host, reopen
         self._opening = threading.Lock()
         self.shown = threading.Event()  # a board
         self._room = threading.Semaphore(MAX_CONNECTIONS)

@@ -177,7 +177,7 @@ def test_the_link_of_another_game_of_the_folder_leads_to_it(tmp_path):
 
 
 def test_an_address_that_cannot_be_had_is_one_sentence(lasting_server):
-    session, taken = lasting_server.session, lasting_server.server_address[1]
+    taken = lasting_server.server_address[1]
     for host, port, reason in (
         ("127.0.0.1", taken, rf"port {taken} of '127\.0\.0\.1' .*--port"),
         ("192.0.2.1", 0, r"192\.0\.2\.1.*--host"),
@@ -185,7 +185,7 @@ def test_an_address_that_cannot_be_had_is_one_sentence(lasting_server):
         ("a" * 70, 0, "aaaa"),
     ):
         with pytest.raises(UserError, match=reason):
-            PlayServer(session, host, port)
+            PlayServer(host, port)
 
 
 # --- Who may ask ----------------------------------------------------------------------------------

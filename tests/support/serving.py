@@ -93,7 +93,8 @@ def deals(file, letters="hgp", partner=None, **rules) -> PlaySession:
 
 @contextmanager
 def serving(session, host="127.0.0.1", port=0, reopen=None):
-    with PlayServer(session, host, port, reopen) as server:
+    with PlayServer(host, port, reopen) as server:
+        server.session = session
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
