@@ -15,19 +15,12 @@ from ..matches.population import rank_person
 from ..play.file import PLAYER, ListedGame, PlayRecord, games_in
 from ..play.session import MIXED, PERSON
 from ..play.talk import players_talk
+from ..players import population as populations
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members
 from ..players.names import DrawnSpec, drawn_names, parse_player
 from ..players.policy import files
-from ..players.population import (
-    FOLDERS,
-    Population,
-    PopulationMember,
-    drawn_member,
-    population_folder,
-    read_population,
-)
 from ..players.protocols import ExplainingPlayer, Player
 from ..records import shipped_toml
 from ..replays.replay import Replay, load_replays
@@ -57,7 +50,7 @@ def levels(map_name: str, talk: bool) -> dict[str, str]:
 def rated(map_name: str) -> list[str]:
     """Return the players of a rated game on a map: a drawn member of its population a power."""
     powers = load_map(map_name).powers
-    has = map_name in MAP_NAMES and (FOLDERS / map_name).is_dir() and find_spec("torch")
+    has = map_name in MAP_NAMES and (populations.FOLDERS / map_name).is_dir() and find_spec("torch")
     return drawn_names(["population"], len(powers)) if has else []
 
 
@@ -115,7 +108,9 @@ def rank(file: Path) -> str:
         if replay not in replays:  # as where both were conceded at once
             replays.append(replay)
     game_map = replays[0].map
-    population = read_population(population_folder(drawn[file], game_map), game_map)
+    population = populations.read_population(
+        populations.population_folder(drawn[file], game_map), game_map
+    )
     rng = np.random.default_rng(games[file].play.seed)
     try:
         own = rank_person(population, replays, PERSON, rng)
@@ -162,11 +157,13 @@ def is_drawn(name: str) -> bool:
     return isinstance(parse_player(name), DrawnSpec)
 
 
-def member_of(name: str, game_map: Map, seed: int) -> tuple[Population, PopulationMember]:
+def member_of(
+    name: str, game_map: Map, seed: int
+) -> tuple[populations.Population, populations.PopulationMember]:
     spec = parse_player(name)
     if not isinstance(spec, DrawnSpec) or spec.number is None:
         raise UserError(f"{quoted(name)} is not one of the members drawn")
-    return drawn_member(spec.folder, spec.number, game_map, seed)
+    return populations.drawn_member(spec.folder, spec.number, game_map, seed)
 
 
 def rehearse(trial: Game, name: str, player: Player) -> None:

@@ -22,17 +22,8 @@ from .._compilation import announce_compilation
 from .._cores import usable_cores
 from .._files import CONFIGS, atomic_write, check_target, check_writable, read_file
 from ..errors import UserError
+from ..matches import population as ratings
 from ..matches.figures import limit_text, mean_text, percent
-from ..matches.population import (
-    PROVISIONAL,
-    PopulationRank,
-    add_member,
-    rank_games,
-    rank_person,
-    rank_player,
-    rate_members,
-    read_ranks,
-)
 from ..matches.population_page import population_page
 from ..play.session import PERSON
 from ..players.loading import learning, load_members
@@ -71,7 +62,7 @@ def run_show(arguments: Show) -> int:
     check_target(file)
     own = population.folder / RANKS
     ranks = arguments.ranks or (own if own.is_file() else None)
-    ranked = read_ranks(ranks, population) if ranks else {}
+    ranked = ratings.read_ranks(ranks, population) if ranks else {}
     atomic_write(file, population_page(population, ranked).encode())
     others = f", and {len(ranked)} other players" if ranked else ""
     print(f"{file} shows {len(population.members)} members of {population.title}{others}")
@@ -88,17 +79,17 @@ def run_rank(arguments: Rank) -> int:
         seed, threads, ranks = arguments.seed, arguments.threads, {}
         players = load_players(arguments.player, rules.map, arguments)
         members = load_members(population, threads=threads)
-        num_games = arguments.games or rank_games(population.map.name)
+        num_games = arguments.games or ratings.rank_games(population.map.name)
         played = replace(population, rules=rules)
         announce_compilation()
         for player in players:
             with showing_progress(num_games) as progress:
                 how = played, player, members, num_games, progress
-                ranks[player.name] = rank_player(*how, seed=seed, threads=threads)
+                ranks[player.name] = ratings.rank_player(*how, seed=seed, threads=threads)
     else:
         person, rng = arguments.person or PERSON, np.random.default_rng(arguments.seed)
         replays = [replay for file in arguments.saved_games for replay in load_replays(file)]
-        ranks = {person: rank_person(population, replays, person, rng)}
+        ranks = {person: ratings.rank_person(population, replays, person, rng)}
     print_ranks(population, ranks, rules.map)
     result = {
         "map": population.map.name,
@@ -125,7 +116,9 @@ def _population(arguments: Rank | Show) -> Population:
     return read_population(population_folder(None, game_map), game_map)
 
 
-def print_ranks(population: Population, ranks: dict[str, PopulationRank], game_map: Map) -> None:
+def print_ranks(
+    population: Population, ranks: dict[str, ratings.PopulationRank], game_map: Map
+) -> None:
     console, teams = make_console(), game_map.teams.text
     console.print(
         f"among {len(population.members)} members of {population.title} on map "
@@ -135,7 +128,7 @@ def print_ranks(population: Population, ranks: dict[str, PopulationRank], game_m
     rows = []
     for name, stands in ranks.items():
         place = f"{stands.rank} of {stands.of} ({stands.best} to {stands.worst})"
-        games = f"{stands.games:,}{', provisional' * (stands.games < PROVISIONAL)}"
+        games = f"{stands.games:,}{', provisional' * (stands.games < ratings.PROVISIONAL)}"
         rows.append((name, (place, mean_text(asdict(stands)), percent(stands.share, 0), games)))
     print_table(console, "player", ("rank", "rating", "population share", "games"), rows)
     if len(ranks) > 1:
@@ -194,7 +187,7 @@ def run_make(arguments: Make) -> int:
         players = load_members(population, threads=arguments.threads)
         announce_compilation()
         with showing_progress(games) as progress:
-            population = rate_members(population, players, arguments.threads, progress)
+            population = ratings.rate_members(population, players, arguments.threads, progress)
         write_population(population)
         new.chmod(0o755)
         old = new.with_name(f"{new.name}-old")
@@ -229,11 +222,11 @@ def run_add(arguments: Add) -> int:
     (player,) = populations.population_players(
         population, [new], weights, greedy=False, threads=threads
     )
-    games = arguments.games or rank_games(game_map.name)
+    games = arguments.games or ratings.rank_games(game_map.name)
     announce_compilation()
     with showing_progress(games) as progress:
         how = population, new, player, members, games, progress
-        larger, stands = add_member(*how, seed=arguments.seed, threads=threads)
+        larger, stands = ratings.add_member(*how, seed=arguments.seed, threads=threads)
     atomic_write(population.folder / new.file, content)
     write_population(larger)
     print_ranks(population, {name: stands}, game_map)

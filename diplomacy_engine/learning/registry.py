@@ -33,14 +33,9 @@ from .players import policy_player
 PLAIN = "ppo_selfplay_diplomacy"
 OWN = "own"  # in the place of a script: the copy in the folder of each policy
 # Name of a bundled script in a checkpoint -> its module.
-BUNDLED = {
-    f"{PLAIN}.py": PLAIN,
-    "press.py": "diplomacy_learners.press",
-    "baselines.py": "diplomacy_learners.baselines",
-    "league.py": "diplomacy_learners.league",
-    "anchored.py": "diplomacy_learners.anchored",
-    "language_model.py": "diplomacy_learners.language_model",
-}
+_LEARNERS = ("press", "baselines", "league", "anchored", "language_model")
+# Name of a bundled script in a checkpoint -> its module.
+BUNDLED = {f"{PLAIN}.py": PLAIN, **{f"{n}.py": f"diplomacy_learners.{n}" for n in _LEARNERS}}
 _learners: dict[Path, "Learner"] = {}  # by the file of the script that has registered them
 
 

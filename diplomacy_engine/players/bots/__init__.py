@@ -10,20 +10,9 @@ from .brane import Brane
 from .dumbbot import DeepdipDumbbot, Dumbbot, PaquetteDumbbot
 from .random_bots import ChaosBot, HoldBot, RandomBot
 
-_KINDS = (
-    RandomBot,
-    HoldBot,
-    ChaosBot,
-    Dumbbot,
-    PaquetteDumbbot,
-    DeepdipDumbbot,
-    Brane,
-    Lookahead,
-    Mcts,
-    Osla,
-    PlainMcts,
-)
-BOTS: dict[str, type[Player]] = {bot.name: bot for bot in _KINDS}
+_PLAIN = (RandomBot, HoldBot, ChaosBot, Dumbbot, PaquetteDumbbot, DeepdipDumbbot, Brane)
+_SEARCHING = (Lookahead, Mcts, Osla, PlainMcts)
+BOTS: dict[str, type[Player]] = {bot.name: bot for bot in (*_PLAIN, *_SEARCHING)}
 
 
 def make_bot(name: str) -> Player:
