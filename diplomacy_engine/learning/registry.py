@@ -32,10 +32,9 @@ from .players import policy_player
 
 PLAIN = "ppo_selfplay_diplomacy"
 OWN = "own"  # in the place of a script: the copy in the folder of each policy
+_MODULES = ("press", "baselines", "league", "anchored", "language_model")  # of diplomacy_learners
 # Name of a bundled script in a checkpoint -> its module.
-_LEARNERS = ("press", "baselines", "league", "anchored", "language_model")
-# Name of a bundled script in a checkpoint -> its module.
-BUNDLED = {f"{PLAIN}.py": PLAIN, **{f"{n}.py": f"diplomacy_learners.{n}" for n in _LEARNERS}}
+BUNDLED = {f"{PLAIN}.py": PLAIN, **{f"{n}.py": f"diplomacy_learners.{n}" for n in _MODULES}}
 _learners: dict[Path, "Learner"] = {}  # by the file of the script that has registered them
 
 
