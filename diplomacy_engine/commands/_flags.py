@@ -7,7 +7,7 @@ Flags that several commands share are base classes. They set the order of flags 
 help begins with the flags of the last base class. So flags that one command has alone are a base
 class where they are to come before the shared ones.
 
-`OnlyIf` in a type is the condition without which the flag has no effect; who names it then gets an
+`OnlyIf` in a type is the condition without which the flag has no effect; to name it then is an
 error. The condition of a shared flag reads only flags that all its commands have, or reads them
 with `getattr` and a default.
 
@@ -38,9 +38,10 @@ def _some_player_is(*kinds: str, alone: bool = False) -> Callable[..., bool]:
 
     A search, and a player that talks, is also of the kind of the player in it: `nash+small-pure-1`
     is a VoiceSpec and a PolicySpec, `fast:small-pure-1` a SearchSpec and a PolicySpec. With `alone`
-    only the player that talks is so, and the second one is no PolicySpec. The condition holds, too,
-    while it is not known who plays: where flags name nobody, where a saved game names the players,
-    and where a page asks for them.
+    a search is only a SearchSpec, since its policy does not order by itself.
+
+    The condition holds, too, while it is not known who plays: where flags name nobody, where a
+    saved game names the players, and where a page asks for them.
     """
 
     def applies(flags: Any) -> bool:

@@ -38,6 +38,7 @@ FOLDER = Path("runs") / "play"
 
 
 def run_play(flags: Play) -> int:
+    """Play until the game, or the page, is left; return the exit code."""
     announce_compilation()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # one board: more threads wait for each other
     if flags.text:
@@ -64,11 +65,13 @@ def _serve(flags: Play) -> PlaySession:
 
 
 def _load_mixed(server: PlayServer) -> None:
+    """Load the players of a mixed table while people look at the first board."""
     server.shown.wait()  # the first board would wait for PyTorch
     server.session.load_mixed()
 
 
 def _print_links(server: PlayServer) -> None:
+    """Print the links of all seats, and how the game is continued."""
     session = server.session
     print(f"Open {server.link(HOST)}")
     games = games_in(session.file.parent)

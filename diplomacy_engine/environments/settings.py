@@ -102,10 +102,12 @@ class EnvSettings(_AnySettings):
     flat: bool = False
 
     def reward_of(self, game_map: Map) -> RewardMix:
+        """Return the rewards that `reward` names; UserError: there is no such reward."""
         return make_steady_mix(self.reward, game_map)
 
     @property
     def most_warm_up_phases(self) -> int:
+        """Phases of random play before a game begins, at most."""
         return self.warm_up_phases if self.start == "random" else 0
 
 
@@ -169,11 +171,11 @@ def env_settings(
         if name not in options:
             wrong = f"got an unexpected keyword argument {name!r}{did_you_mean(name, options)}"
             raise TypeError(f"{type(env).__name__}.__init__() {wrong}")
-    own_names = {field.name for field in fields(cls)}
-    values = {name: value for name, value in arguments.items() if name in own_names}
+    setting_names = {field.name for field in fields(cls)}
+    values = {name: value for name, value in arguments.items() if name in setting_names}
     settings = convert(cls, values | own, "this environment")
     refuse_without_effect(settings, changed(settings))
-    rules: dict = {n: v for n, v in arguments.items() if n not in own_names and v is not None}
+    rules: dict = {n: v for n, v in arguments.items() if n not in setting_names and v is not None}
     return settings, _with_rules(cls, GameRules.of(game), rules)
 
 

@@ -34,6 +34,8 @@ RENAMED = {  # settings by their names in version 0.4
 
 
 class Header(msgspec.Struct):
+    """What each checkpoint has, beside the weights."""
+
     format: Literal[1]
     script_name: str
     script_sha256: str
@@ -100,12 +102,14 @@ def read(path: str | Path) -> Checkpoint:
 
 
 def to_bytes(value: object) -> bytes:
+    """Return the content of a file from which `from_bytes` reads a value."""
     content = io.BytesIO()
     torch.save(value, content)
     return content.getvalue()
 
 
 def from_bytes(content: bytes) -> dict:
+    """Return tensors and plain values; an error of torch.load if there is anything else."""
     return torch.load(io.BytesIO(content), weights_only=True)
 
 
@@ -140,6 +144,7 @@ def _is_small(value: object) -> bool:
 
 
 def check_weights(weights: object, expected: Mapping[str, torch.Tensor]) -> None:
+    """Raise ValueError unless weights have the names, shapes and types expected, and are sound."""
     if not isinstance(weights, dict) or weights.keys() != expected.keys():
         raise ValueError("its weights do not match")
     for name, like in expected.items():
@@ -173,6 +178,7 @@ def fitting(path: str | Path, script: str | Path) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
+    """Return the kind of an error and its message, on one short line."""
     message = " ".join(str(error)[:1000].split())[:120]
     return f"{type(error).__name__}: {printable(message)}"
 
@@ -180,6 +186,8 @@ def reason(error: Exception) -> str:
 def policy_dict(
     script: str | Path, args: dict, game_map: Map, model: dict, global_step: int
 ) -> dict:
+    """Return what a checkpoint has of a policy: the weights `model` by name, the settings `args` of
+    its run, and how many decisions it had learned from."""
     return {
         "format": CHECKPOINT_FORMAT,
         "script_name": Path(script).name,

@@ -39,6 +39,7 @@ _learners: dict[Path, "Learner"] = {}  # by the file of the script that has regi
 
 
 def _no_network(settings: Mapping, game_map: Map) -> nn.Module:
+    """Stand for `make_agent` of a script that has `load` in its place."""
     raise UserError("what this script trains is no network of policies")
 
 
@@ -56,6 +57,7 @@ class Learner:
 
     @property
     def name(self) -> str:
+        """The script's name, by which checkpoints name their maker."""
         return self.file.name
 
     @cached_property

@@ -84,6 +84,7 @@ class _Loader:
     careful: bool
 
     def load(self, spec: PlayerSpec) -> Player:
+        """Return the player of a spec, without a `spec` of its own."""
         match spec:
             case names.BotSpec():
                 return make_bot(spec.name)
@@ -94,10 +95,9 @@ class _Loader:
             case names.SearchSpec():
                 return make_search(spec, self.load)
             case names.VoiceSpec():
-                kind = (
-                    language("talker").Talker if spec.kind == "talker" else NEGOTIATORS[spec.kind]
-                )
-                return kind(self.load(spec.player), short_name(spec), **dict(spec.options))
+                is_talker = spec.kind == "talker"
+                voice = language("talker").Talker if is_talker else NEGOTIATORS[spec.kind]
+                return voice(self.load(spec.player), short_name(spec), **dict(spec.options))
             case names.LanguageSpec():
                 loading = language("loading")
                 return loading.load_language_player(spec, self.device, self.greedy)
@@ -115,7 +115,8 @@ class _Loader:
         saved = _checkpoint(spec)
         if self.game_map is not None:
             check_map(saved, f"checkpoint {saved.path}", self.game_map)
-        script, greedy = spec.script or self.script, self.greedy or spec.greedy
+        script = spec.script or self.script
+        greedy = spec.greedy or self.greedy
         return learning("registry").policy_of_checkpoint(saved, script, greedy, self.device)
 
     def _member(self, spec: names.MemberSpec) -> Any:
@@ -124,6 +125,7 @@ class _Loader:
         return load_members(population, members, greedy=self.greedy or spec.greedy, threads=1)[0]
 
     def _named(self, spec: PlayerSpec, player: Any) -> Player:
+        """Return a player with its name, that gives its orders as carefully as is wanted."""
         player.name = short_name(spec)
         player.careful = self.careful
         return player
@@ -165,6 +167,7 @@ def make_assumptions(
 
 
 def _own_player(spec: names.OwnSpec) -> Player:
+    """Return the player that a class or function of a user's module makes."""
     player_name = quoted(spec.text, 300)
     try:
         make = getattr(importlib.import_module(spec.module), spec.name)
@@ -214,10 +217,12 @@ def load_members(
 
 
 def learning(module: str) -> ModuleType:
+    """Return a module of learning/, which loads PyTorch."""
     return importlib.import_module(f"diplomacy_engine.learning.{module}")
 
 
 def language(module: str) -> ModuleType:
+    """Return a module of extras/language/."""
     return importlib.import_module(f"diplomacy_engine.extras.language.{module}")
 
 

@@ -32,6 +32,8 @@ BREAKS = "breaks the deal"
 
 
 class Message(NamedTuple):
+    """What a power says or declares."""
+
     sender: str
     recipient: str  # empty: all
     words: str
@@ -65,8 +67,9 @@ class Replay(NamedTuple):
     def was_played(self, number: int) -> bool:
         """Whether a phase was adjudicated: the last one may not be, and a vote or concession may
         have ended the game instead."""
-        frame, last = self.frames[number], number == len(self.frames) - 1
-        return bool(frame.scene.outcome) or not (last or frame.declared)
+        frame = self.frames[number]
+        is_last = number == len(self.frames) - 1
+        return bool(frame.scene.outcome) or not (is_last or frame.declared)
 
     def find(self, phase: str) -> int:
         """Return the number of the frame of a phase such as F1901M; UserError if there is none."""

@@ -124,8 +124,9 @@ def matching_orders(
         return same and (coast == 0 or place.coast in (0, coast))
 
     kinds = (order.kind, OrderKind.MOVE_VIA) if order.kind == OrderKind.MOVE else (order.kind,)
-    own_columns = table.unit_kind, table.location
-    units = [*zip(order.units, (own_columns, (table.other_kind, table.other_location)))]
+    # Each unit and place of the text, with the columns of the table that have those of all orders.
+    unit_columns = (table.unit_kind, table.location), (table.other_kind, table.other_location)
+    units = [*zip(order.units, unit_columns)]
     places = [(place, table.target) for place in order.targets]
     if order.kind == OrderKind.BUILD:  # its coast counts
         places.append((order.unit.place, table.location))

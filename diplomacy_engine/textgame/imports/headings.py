@@ -33,12 +33,13 @@ _WORDS_OF_A_PERSON = 3
 _MOST_BEGINS = 8  # places of a line that may be where its orders begin
 _MOST_YEARS = 99  # of a game; other numbers are no years
 _SHORT_SEASON = 3  # letters; such a word is a season only beside a year: `sp 01`
+# The label below which a unit stands behind an order of this kind, in the same line.
 LABEL_OF = {OrderKind.BUILD: "build", OrderKind.DISBAND: "remove"}
 _HEADING_WORDS = {*SEASONS, *lexicon.KINDS, *lexicon.FILLERS, *lexicon.IDLE}
 _LONG_SEASONS = "|".join(word for word in SEASONS if len(word) > _SHORT_SEASON)
 _SEASON_LIKE = re.compile(rf"\b(?:{_LONG_SEASONS})\b|\b[sfw]\d\d", re.IGNORECASE)
 
-Doubt = Literal["phase", "power", ""]
+Doubt = Literal["phase", "power", ""]  # what a line may name; "": nothing
 
 
 class Heading(NamedTuple):
@@ -130,8 +131,12 @@ class Headings:
     # --- What a heading names ---------------------------------------------------------------------
 
     def read(self, head: str) -> Heading | None:
-        """Return what a text names, None if it is no heading. Brackets, names of games and of
-        persons may stand beside, but nothing that may name something else."""
+        """Return what a text names, None if it is no heading.
+
+        Brackets, names of games and of persons may stand beside, but nothing that may name
+        something else: `France (Kevin)` and `Spring 1901 of the game Berlin` are headings,
+        `France and Kevin` is none.
+        """
         if len(head) > _MOST_LETTERS:
             return None
         plain = LIKE.aside.sub(" ", head)

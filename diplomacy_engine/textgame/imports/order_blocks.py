@@ -101,7 +101,8 @@ class _Reader:
             self.label = self.label or self.section_label
             if doubt := headings.doubt(text, marked):
                 self.doubts.append((doubt, shown_line(number, text)))
-        phase = (heading and heading.phase) or self.phase  # Retreats: A Mun - Sil
+        # `Retreats: A Mun - Sil` names the phase of this line alone.
+        phase = heading.phase if heading and heading.phase else self.phase
         entries, remarks = read_line(self.map, Line(number, rest, phase, self.power, self.label))
         if any(entry.kind != "center" for entry in entries):
             self._check_owner(number, text)
