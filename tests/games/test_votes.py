@@ -115,6 +115,20 @@ def test_who_concedes_is_in_civil_disorder():
     assert not game.is_over
 
 
+def test_centers_win_though_nobody_else_is_left_that_has_not_conceded():
+    """France takes the last center of Turkey, its eighteenth, in the turn in which Italy gave up."""
+    west = "PAR BRE MAR SPA POR BEL HOL LON LVP EDI NWY SWE DEN KIE BER MUN WAR".split()
+    game = standard(
+        "F1905M",
+        {"FRANCE": ["A CON"], "ITALY": ["A ROM"]},
+        centers={"FRANCE": west, "ITALY": ["ROM"], "TURKEY": ["CON"]},
+    )
+    game.concede("ITALY")
+    game.adjudicate()
+    assert game.is_over and game.winners == ["FRANCE"] and not game.is_conceded
+    assert game.result == "France wins with 18 centers"
+
+
 # --- Saved games ----------------------------------------------------------------------------------
 
 

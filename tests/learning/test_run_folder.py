@@ -180,3 +180,11 @@ def test_what_a_kill_left_of_a_page_is_removed(run):
     left.write_bytes(b"half")
     RunFolder.open(run.path)
     assert not left.exists()
+
+
+def test_a_run_is_removed_whole_and_once_more(run):
+    """A run that was refused is removed; nothing that stands in the way hides why."""
+    run.save_checkpoint(1, b"x")
+    run.remove()
+    assert not run.path.exists()
+    run.remove()

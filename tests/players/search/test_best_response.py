@@ -57,6 +57,8 @@ def test_the_best_of_all_joint_orders_is_found(moves):
             assert found.values[0, k].tolist() == [worth, worth]
             best = max(best, worth)
         assert found.values[0, found.choice[0], 0] == best > 0
+        expected = np.where(found.candidates[0, 0] != NONE, NONE, hold[0])
+        assert (found.profiles[0] == expected).all()
 
 
 def test_candidates_are_distinct_and_the_first_is_the_first_draw():
