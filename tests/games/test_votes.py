@@ -116,12 +116,13 @@ def test_who_concedes_is_in_civil_disorder():
 
 
 def test_centers_win_though_nobody_else_is_left_that_has_not_conceded():
-    """France takes the last center of Turkey, its eighteenth, in the turn in which Italy gave up."""
-    west = "PAR BRE MAR SPA POR BEL HOL LON LVP EDI NWY SWE DEN KIE BER MUN WAR".split()
+    """France takes Turkey's last center, its own eighteenth, in the turn in which Italy gives up."""
+    game_map = load_map("standard")
+    centers = {game_map.provinces[v] for v in game_map.board.center_province} - {"CON", "ROM"}
     game = standard(
         "F1905M",
         {"FRANCE": ["A CON"], "ITALY": ["A ROM"]},
-        centers={"FRANCE": west, "ITALY": ["ROM"], "TURKEY": ["CON"]},
+        centers={"FRANCE": sorted(centers)[:17], "ITALY": ["ROM"], "TURKEY": ["CON"]},
     )
     game.concede("ITALY")
     game.adjudicate()

@@ -1,6 +1,7 @@
 """What a run's log leaves: TensorBoard's charts, texts and pictures, pages, and W&B's page."""
 
 import json
+import os
 import re
 import sys
 from contextlib import closing
@@ -72,14 +73,20 @@ class Wandb:
     def finish(self): ...
 
 
-def test_a_report_s_chart_is_true_to_scale(tmp_path):
-    """Mermaid spaces the points of a line evenly, whenever the evaluations were."""
+def test_a_report_s_chart_is_true_to_scale(tmp_path, monkeypatch):
+    """Mermaid spaces the points of a line evenly, whenever the evaluations were; and the commit is
+    what git says."""
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\necho abc-dirty\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     bot, file = make_bot("hold"), tmp_path / "metrics.jsonl"
     result = evaluate_player("small", bot, bot, 2, max_years=1, threads=1).result()
     wins = {100_000: 0.0, 200_000: 0.5, 1_000_000: 1.0}
     lines = ({"global_step": step, "eval/hold/win": share} for step, share in wins.items())
     file.write_text("\n".join(map(json.dumps, lines)))
     text = report("a run", [], {}, 1.0, file, {"hold": result})
+    assert "(commit abc-dirty)" in text
     assert "0.1 --> 1\n" in text and "line [0.0, 71.9, 100.0]" in text
 
 
