@@ -116,7 +116,7 @@ def test_who_concedes_is_in_civil_disorder():
 
 
 def test_centers_win_though_nobody_else_is_left_that_has_not_conceded():
-    """France takes Turkey's last center, its own eighteenth, in the turn in which Italy gives up."""
+    """France takes Turkey's last center, its own eighteenth, in the turn Italy gives up."""
     game_map = load_map("standard")
     centers = {game_map.provinces[v] for v in game_map.board.center_province} - {"CON", "ROM"}
     game = standard(
