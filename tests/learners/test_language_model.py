@@ -4,6 +4,7 @@ import base64
 import importlib.util
 import itertools
 import json
+import math
 import os
 import re
 import signal
@@ -124,6 +125,20 @@ def test_an_advantage_of_0_trains_nothing_and_its_sign_decides():
     assert better > likely
     run.optimizer.state.clear()
     assert learned(-1.0) < better
+
+
+def test_a_reply_that_became_much_likelier_is_not_learned_any_more():
+    """PPO's clipping, with a limit of its own above: a half more is too much, a tenth is not."""
+    run = new_run("--groups 1 --copies 24 --seats ENGLAND --epochs 1 --batch-size 1000")
+    (sample, *_), _ = samples_of(run)
+    for ratio, learns in ((1.1, True), (1.5, False)):
+        logprobs = [p - math.log(ratio) for p in sample.reply.logprobs]
+        reply = sample.reply._replace(logprobs=logprobs)
+        before = weights_of(run)
+        one = [sample._replace(advantage=1.0, reply=reply)]
+        grpo.learn(run.args, run.model, None, run.optimizer, one, 0)
+        assert have_changed(run, before) == learns
+        run.optimizer.state.clear()
 
 
 def test_replies_belong_to_their_copies():

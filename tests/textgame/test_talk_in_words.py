@@ -67,6 +67,9 @@ def test_messages_in_words():
     for text in ("hello", "PRP ( PCE ( MARS ) )", "YES (", "PRP", ""):
         message = {"sender": "ITALY", "recipient": "RUSSIA", "message": text}
         assert message_words(game.vector_game, message) == text
+    peace = game.messages[2]
+    for role in ("sender", "recipient"):  # a deal is between two powers
+        assert message_words(game.vector_game, peace | {role: "GLOBAL"}) == peace["message"]
     winter = Game.from_position("three W1901A; ENGLAND A PAR = PAR LON; ITALY A MAR =")
     text = game.messages[0]["message"]
     message = {"sender": "ENGLAND", "recipient": "ITALY", "message": text}
