@@ -101,6 +101,19 @@ def same_boards(one: Map, other: Map, *but: str) -> None:
             assert (getattr(one.board, name) == table).all(), name
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "neutral", "units"),
+    [
+        ("   ISL MOU", "   MOU\nFISHERS (FISHY) ISL\nDUMMY\nA ISL", "NEUTRAL", ["A HIL", "A ISL"]),
+        ("HILL-MEN (HILLY)", f"{'H' * 31} (HILLY)", "H" * 31, ["A HIL"]),
+    ],
+)
+def test_whom_nobody_plays_has_a_name_alone_and_one_that_fits(gulf, old, new, neutral, units):
+    gulf.write_text(GULF.replace(old, new))
+    facts = read_dpjudge(gulf).facts
+    assert facts["neutral"] == neutral and facts["start_units"][neutral] == units
+
+
 def test_lines_of_mail_and_pictures_are_passed_over(gulf):
     text = GULF.replace("A CAP\n", "A CAP\nFLAG ENGLAND\n")
     gulf.write_text(f"NOTIFY keeper@example.org\nFLAGS standard\nTEXTONLY\n{text}")
