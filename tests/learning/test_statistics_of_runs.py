@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from diplomacy_engine import load_map
-from diplomacy_engine.constants import NONE, YEAR_LIMIT
+from diplomacy_engine.constants import NONE, SOLO, YEAR_LIMIT
 from diplomacy_engine.learning import statistics
 from diplomacy_engine.learning.experience import Batch
 
@@ -42,6 +42,23 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
     assert "opponent_age" not in statistics.selfplay_figures(
         {n: bots[n] for n in statistics.SELFPLAY}, 9
     )
+
+
+def test_who_won_by_a_concession_is_ahead_of_who_has_more_centers():
+    result = types.SimpleNamespace(
+        centers=np.array([[3, 5, 0]], np.int8),
+        ended=np.array([SOLO], np.int8),
+        winner=np.zeros(1, np.int8),
+        alive=np.array([[True, False, False]]),
+        year=np.array([1904]),
+    )
+    mine, pool = (
+        np.array([[True, False, False]]),
+        types.SimpleNamespace(frozen_at={3: 1}, copies=[3]),
+    )
+    results = statistics.Results(load_map("three"))
+    sums = results.of_games(result, np.arange(1), np.where(mine, 0, 3), mine, pool)
+    assert sums["duels"].tolist() == sums["duels_ahead"].tolist() == [2]
 
 
 def test_episodes_are_counted_when_they_end():

@@ -109,6 +109,19 @@ def test_it_talks_by_every_protocol(protocol):
     assert press.tally.offered[0] >= 1 and not press.tally.agreed.any()
 
 
+def test_nobody_wishes_for_peace_with_a_power_without_units():
+    games = Game.from_position(
+        "three S1901M; ENGLAND A GRE = GRE; ITALY A VIE = VIE; RUSSIA = MOS"
+    ).vector_game
+    player = Scripted("yes")
+    negotiate(
+        Press(games, "mutual"), games.decisions(), [Talker(player, "talker")], np.zeros((1, 3), int)
+    )
+    assert [
+        sum(f"peace with {power}" in text for text in player.prompts) for power in games.map.powers
+    ] == [1, 1, 0]
+
+
 def test_it_need_not_keep_a_deal_that_may_be_broken_and_hears_who_broke_one():
     games = table().games
     press = Press(games, "offers", binding=False)

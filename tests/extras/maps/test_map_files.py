@@ -101,6 +101,15 @@ def same_boards(one: Map, other: Map, *but: str) -> None:
             assert (getattr(one.board, name) == table).all(), name
 
 
+def test_names_of_powers_have_2_to_31_letters(gulf, capsys):
+    for name in ("EA", "E" * 31):
+        gulf.write_text(GULF.replace("EAST ", f"{name} "))
+        assert name in read_dpjudge(gulf).facts["powers"]
+    for name in ("E", "E" * 32):
+        gulf.write_text(GULF.replace("EAST ", f"{name} "))
+        assert f"'{name}'" in refusal("import-map", gulf, capsys=capsys)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "neutral", "units"),
     [
