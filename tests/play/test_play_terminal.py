@@ -305,6 +305,9 @@ def test_members_of_a_population_are_told_afterwards(play, capsys):
     assert set(saved["players"].values()) == {"population#1", "population#2"}
     assert "--seed" in refused("--text --resume g.jsonl --seed 4", capsys)
     assert "--assume" in refused("--text --resume g.jsonl --assume dumbbot", capsys)
+    changed = Path("changed.jsonl")
+    changed.write_text(Path("g.jsonl").read_text().replace("population#1", "population"))
+    assert "'population'" in refused("--text --resume changed.jsonl", capsys)
     shown = play("--resume g.jsonl", "\n\n\nquit\n")
     (saved,) = read_saved_games("g.jsonl")
     for power, name in saved["players"].items():
