@@ -8,19 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from .._suggest import listed
 from ..constants import UNIT_LETTERS, OrderKind, phase_kind
 from ..games.vector_game import VectorGame
+from ..records import shipped_toml
 from ..rules import notation, reading
 from ..rules.map import Map
 from .position import current_phase, legal_numbers, retreat_places, standing_units
 
 Causes = dict[str, dict[str, list[str]]]  # unit -> result word -> units, sorted
 
-_SAID = {
-    "bounce": "bounced with",
-    "cut": "cut by",
-    "dislodged": "dislodged by",
-    "no convoy": "no convoy without",
-}
-_SAID_ALONE = {"bounce": "bounced", "disband": "disbanded"}
+_WORDS = shipped_toml(__package__, "words.toml")
+_WITH_CAUSE: dict[str, str] = _WORDS["with_cause"]
+_ALONE: dict[str, str] = _WORDS["alone"]
 
 
 def result_words(results: Mapping) -> dict[str, list[str]]:
@@ -70,7 +67,7 @@ def _said(words: Sequence[str], causes: Mapping[str, list[str]]) -> str:
     parts = []
     for word in words:
         units = causes.get(word)
-        parts.append(f"{_SAID[word]} {listed(units)}" if units else _SAID_ALONE.get(word, word))
+        parts.append(f"{_WITH_CAUSE[word]} {listed(units)}" if units else _ALONE.get(word, word))
     return ", ".join(parts)
 
 

@@ -13,28 +13,14 @@ from ..constants import COMPLETED, NONE, parse_phase, phase_kind, phase_name
 from ..errors import UserError
 from ..games.decisions import Decisions
 from ..games.vector_game import VectorGame
-from ..press.daide import (
-    ClauseRow,
-    Terms,
-    clauses_of,
-    is_answer,
-    is_daide,
-    offer_words,
-    read_message,
-)
+from ..press import daide
 from ..press.deals import Clause, OfferResult, Side, make_offers
 from ..press.press import LaterDeal, Press, phase_number
+from ..records import shipped_toml
 from ..rules.reading import read_place
 from .position import current_phase
 
-_WHY = {
-    OfferResult.ILLEGAL: "it asks for something impossible on this board",
-    OfferResult.CONTRADICTS: "it contradicts a promise",
-    OfferResult.NOTHING_LEFT: "a unit that must leave has nowhere to go",
-    OfferResult.OWN: "a power cannot make a deal with itself",
-    OfferResult.DEAD_POWER: "a power without units and centers cannot make deals",
-    OfferResult.LATE: "deals can only be made in movement phases, for this one or a later one",
-}
+_REASONS = shipped_toml(__package__, "words.toml")["refused_offers"]  # by name of OfferResult
 
 
 def _when(phase: str) -> int:
@@ -47,7 +33,7 @@ class Offer(NamedTuple):
     number: int
     sender: int
     receiver: int
-    clauses: tuple[ClauseRow, ...]
+    clauses: tuple[daide.ClauseRow, ...]
     state: str
     others: tuple[int, ...] = ()  # powers that must agree as well
     phase: str = ""  # for which it is, if that is a later one
@@ -62,10 +48,10 @@ class Offer(NamedTuple):
         return self.sender, *self.receivers
 
     @property
-    def terms(self) -> Terms:
-        return Terms(self.clauses, self.others, self.phase)
+    def terms(self) -> daide.Terms:
+        return daide.Terms(self.clauses, self.others, self.phase)
 
-    def terms_for(self, q: int) -> Terms:
+    def terms_for(self, q: int) -> daide.Terms:
         """Return what it asks for, as one of its receivers is told."""
         return self.terms._replace(others=tuple(sorted({*self.receivers} - {q})))
 
@@ -114,7 +100,9 @@ class GameTalk:
     def _list_due(self) -> None:
         for due in self.table.come_due:
             sides = int(due.sender[0]), int(due.receiver[0])
-            self.offers.append(Offer(1 + len(self.offers), *sides, clauses_of(due, 0), "deal"))
+            self.offers.append(
+                Offer(1 + len(self.offers), *sides, daide.clauses_of(due, 0), "deal")
+            )
 
     __deepcopy__ = copied_object
 
@@ -135,9 +123,9 @@ class GameTalk:
 
     def place_clauses(
         self, powers: tuple[int, int], kind: Clause, side: Side, places: Sequence[str]
-    ) -> list[ClauseRow]:
+    ) -> list[daide.ClauseRow]:
         """Return the clauses of one kind about provinces; UserError names a text that is none."""
-        clauses: list[ClauseRow] = []
+        clauses: list[daide.ClauseRow] = []
         for text in places:
             unit, place = read_place(self.games.map, text)
             if unit is not None or place.coast:
@@ -149,7 +137,7 @@ class GameTalk:
             clauses.append((kind, side, place.province, NONE))
         return clauses
 
-    def put(self, p: int, q: int, terms: Terms) -> Offer:
+    def put(self, p: int, q: int, terms: daide.Terms) -> Offer:
         """Take an offer in; refuse what could not be confirmed even if nothing else were agreed."""
         press, names, clauses = self.press_now(), self.games.map.powers, terms.clauses
         self._check_terms(press, terms)
@@ -176,7 +164,7 @@ class GameTalk:
         self.offers.append(offer)
         return offer
 
-    def _check_terms(self, press: Press, terms: Terms) -> None:
+    def _check_terms(self, press: Press, terms: daide.Terms) -> None:
         if (terms.others or terms.phase) and press.protocol != "offers":
             raise UserError(
                 'deals among several powers and for later phases need press="offers", not '
@@ -204,7 +192,7 @@ class GameTalk:
                 offers = make_offers([(0, p, q, offer.clauses)])
                 (result,) = one.settle(offers, np.ones(1, bool), when=when)
                 if result != OfferResult.CONFIRMED:
-                    raise UserError(f"{what}: {_WHY[OfferResult(int(result))]}")
+                    raise UserError(f"{what}: {_REASONS[OfferResult(int(result)).name]}")
 
     def _alone(self, offer: Offer, what: str = "") -> Press:
         press = Press(self.games, "offers")
@@ -249,9 +237,9 @@ class GameTalk:
 
     def read(self, message: Mapping) -> None:
         p, q = (self.games.map.power_number(message[role]) for role in ("sender", "recipient"))
-        if is_answer(message["message"]):
+        if daide.is_answer(message["message"]):
             p, q = q, p  # the offer went the other way
-        word, terms = read_message(self.games, p, q, message["message"])
+        word, terms = daide.read_message(self.games, p, q, message["message"])
         if terms.phase == current_phase(self.games):
             terms = terms._replace(phase="")
         candidates = [o for o in self.offers if o.sender == p and q in o.receivers]
@@ -268,15 +256,15 @@ class GameTalk:
 
     def recall(self, messages: Iterable[Mapping]) -> None:
         """Take up the deals for this phase and later ones that an earlier phase's messages made."""
-        agreed: dict[tuple[int, tuple[int, ...], Terms], set[int]] = {}
+        agreed: dict[tuple[int, tuple[int, ...], daide.Terms], set[int]] = {}
         for message in messages:
             text = message["message"]
-            if not (is_daide(text) and is_answer(text) and "FOR" in text):
+            if not (daide.is_daide(text) and daide.is_answer(text) and "FOR" in text):
                 continue
             with contextlib.suppress(UserError):  # about the board of its phase, or to all
                 number = self.games.map.power_number
                 q, p = (number(message[role]) for role in ("sender", "recipient"))
-                word, terms = read_message(self.games, p, q, text)
+                word, terms = daide.read_message(self.games, p, q, text)
                 powers = tuple(sorted((p, q, *terms.others)))
                 key = p, powers, terms._replace(others=())
                 if word == "REJ":  # then all have to agree anew
@@ -304,7 +292,7 @@ class GameTalk:
         for deal in () if over or self.press is None else self.press.later:
             sides = int(deal.offer.sender[0]), int(deal.offer.receiver[0])
             phase = phase_name(deal.when // 2, 2 * (deal.when % 2))
-            offer = Offer(0, *sides, clauses_of(deal.offer, 0), "deal", phase=phase)
+            offer = Offer(0, *sides, daide.clauses_of(deal.offer, 0), "deal", phase=phase)
             alone = offer.terms
             if p in sides and not any(
                 set(sides) <= set(other.powers) and other.terms._replace(others=()) == alone
@@ -316,7 +304,7 @@ class GameTalk:
         return listed([self.games.map.powers[q] for q in sorted(offer.powers) if q != p])
 
     def words(self, offer: Offer) -> str:
-        return offer_words(self.games.map, offer.sender, offer.receiver, offer.terms)
+        return daide.offer_words(self.games.map, offer.sender, offer.receiver, offer.terms)
 
     def peace(self) -> set[tuple[int, int]]:
         return {

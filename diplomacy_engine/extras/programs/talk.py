@@ -8,17 +8,8 @@ from ...constants import NONE
 from ...errors import UserError
 from ...games.decisions import Decisions
 from ...games.vector_game import VectorGame
+from ...press import deals
 from ...press.daide import ClauseRow, Terms, clauses_of, offer_text, offer_words, read_message
-from ...press.deals import (
-    MAX_CLAUSES,
-    Clause,
-    Deals,
-    OfferResult,
-    Offers,
-    Side,
-    make_offers,
-    province_bits,
-)
 from ...press.negotiators.negotiation import Talk
 from ...press.press import PEACE_ALONE, Press
 from ...textgame.position import current_phase
@@ -43,7 +34,7 @@ class Boards:
         names = self.games.map.powers
         return Message(names[p], names[q], offer_text(self[row], p, q, Terms(tuple(clauses))))
 
-    def offers(self, offers: Offers) -> Iterator[tuple[int, Message]]:
+    def offers(self, offers: deals.Offers) -> Iterator[tuple[int, Message]]:
         """Yield the game of each offer, and the offer."""
         for o, (row, p, q) in enumerate(zip(*(array.tolist() for array in offers[:3]))):
             yield row, self.write(row, p, q, clauses_of(offers, o))
@@ -69,31 +60,33 @@ class Boards:
 
 def deals_of(talk: Talk, s: int, boards: Boards) -> list[Message]:
     """Return as offers what the power of seat `s` knows to be agreed upon."""
-    row, deals, messages = int(talk.game[s]), Deals(*(array[s] for array in talk.known)), []
+    row, agreed, messages = int(talk.game[s]), deals.Deals(*(array[s] for array in talk.known)), []
     board, state = talk.games.board, talk.games.state
     owner, held = state.unit_power[row], np.full(len(board.terrain), NONE)
     held[board.center_province] = state.center_owner[row]
-    closed, leave = (province_bits(sets, len(held)) for sets in (deals.closed, deals.vacate))
-    for p, q in np.argwhere(np.triu(deals.dealt | deals.peace)).tolist():
-        peace = bool(deals.peace[p, q])
+    closed, leave = (
+        deals.province_bits(sets, len(held)) for sets in (agreed.closed, agreed.vacate)
+    )
+    for p, q in np.argwhere(np.triu(agreed.dealt | agreed.peace)).tolist():
+        peace = bool(agreed.peace[p, q])
         zone = closed[p, q] & closed[q, p] & leave[p, q] & leave[q, p]
-        clauses = [*PEACE_ALONE * peace, *_clauses(Clause.ZONE, Side.BOTH, zone)]
-        for side, me, other in ((Side.SENDER, p, q), (Side.RECEIVER, q, p)):
-            to = deals.promised_to >> np.uint64(other) & np.uint64(1) != 0
-            promised = to & (owner == me) & (deals.promised != NONE)
-            clauses += _clauses(Clause.ORDER, side, promised, deals.promised)
+        clauses = [*PEACE_ALONE * peace, *_clauses(deals.Clause.ZONE, deals.Side.BOTH, zone)]
+        for side, me, other in ((deals.Side.SENDER, p, q), (deals.Side.RECEIVER, q, p)):
+            to = agreed.promised_to >> np.uint64(other) & np.uint64(1) != 0
+            promised = to & (owner == me) & (agreed.promised != NONE)
+            clauses += _clauses(deals.Clause.ORDER, side, promised, agreed.promised)
             out = closed[me, other] & ~zone
             if peace:  # which says this by itself
                 out &= (owner != other) & (held != other)
-            clauses += _clauses(Clause.KEEP_OUT, side, out)
-            clauses += _clauses(Clause.LEAVE, side, leave[me, other] & ~zone & (owner == me))
-        for first in range(0, len(clauses), MAX_CLAUSES):
-            messages.append(boards.write(row, p, q, clauses[first : first + MAX_CLAUSES]))
+            clauses += _clauses(deals.Clause.KEEP_OUT, side, out)
+            clauses += _clauses(deals.Clause.LEAVE, side, leave[me, other] & ~zone & (owner == me))
+        for first in range(0, len(clauses), deals.MAX_CLAUSES):
+            messages.append(boards.write(row, p, q, clauses[first : first + deals.MAX_CLAUSES]))
     return messages
 
 
 def _clauses(
-    kind: Clause, side: Side, where: np.ndarray, orders: np.ndarray | None = None
+    kind: deals.Clause, side: deals.Side, where: np.ndarray, orders: np.ndarray | None = None
 ) -> list[ClauseRow]:
     return [
         (kind, side, v, NONE if orders is None else int(orders[v]))
@@ -115,9 +108,9 @@ def press_of(
     while rest:
         now = list({(row, p): (row, p, q, clauses) for row, p, q, clauses in rest}.values())
         rest = [offer for offer in rest if offer not in now]
-        results = press.settle(make_offers(now), np.ones(len(now), bool), decisions)
+        results = press.settle(deals.make_offers(now), np.ones(len(now), bool), decisions)
         for result, offer in zip(results, now):
-            if result != OfferResult.CONFIRMED:
+            if result != deals.OfferResult.CONFIRMED:
                 words = offer_words(games.map, *offer[1:3], Terms(offer[3]))
                 raise UserError(f"game {offer[0]}: this cannot be a deal: {words}")
     return press

@@ -3,15 +3,9 @@
 import re
 
 from ...errors import UserError
+from ...records import shipped_toml
 
-_FILES = {
-    r"\A\s*<(?:svg|[^<]{,300}<svg|[^<]{,300}<[^<]{,300}<svg)\b": "a drawing (SVG)",
-    r"\A\s*<(?:\?xml|(?:ADJACENCY|VARIANTS?|BORDER_DEFINITIONS|SYMBOLS)\b)": (
-        "XML, as jDip's variants and saved games are (jDip shows its results as text)"
-    ),
-    r"(?m)^\w{3}-(?:mv|xc|[nesw]c):": "a map file of njudge",
-    r"\bProv\(\"": "a map of diplicity as Go code (import-map reads its DVAR files)",
-}
+_FILES: dict[str, str] = shipped_toml(__package__, "foreign.toml")  # pattern -> what it is
 
 
 def refuse_foreign(text: str) -> None:
