@@ -16,23 +16,13 @@ from ...rules.notation import OrderText
 from ...rules.reading import MAX_TEXT, no_order, ordered_unit, read_order
 from ...textgame.game import Game
 from ...textgame.order_texts import order_texts
+from . import thoughts
 from .questions import Question, Slot, TalkQuestion
-from .thoughts import (
-    DRAFT,
-    FINAL,
-    MOST_LINES,
-    PLAIN,
-    Section,
-    decided,
-    heading_kind,
-    patterns,
-    sections,
-)
 
 MOST_OF_A_LINE = 500  # letters
 MOST_SAID = 200  # letters of a sentence
 _QUOTES = str.maketrans("\u201c\u201d\u201e\u2018\u2019\xab\xbb", '"""\'\'""')
-_LIKE = patterns("lines")
+_LIKE = thoughts.patterns("lines")
 _MOST_CUTS = 12  # of a line, from its end on
 
 
@@ -120,11 +110,11 @@ def read_choices(
         return Reading({}, ["it is cut off"])
     answers = {_plain(text): number for number, text in enumerate(question.texts)}
 
-    def numbers_of(section: Section) -> list[int]:
+    def numbers_of(section: thoughts.Section) -> list[int]:
         plain = map(_plain, lines_of(section, lambda line: _plain(line) in answers))
         return [answers[line] for line in plain if line in answers]
 
-    numbers = decided(sections(text), numbers_of)
+    numbers = thoughts.decided(thoughts.sections(text), numbers_of)
     if len(numbers) != len(open_slots):
         return Reading({}, [f"{len(numbers)} lines are possible answers, not {len(open_slots)}"])
     return Reading(dict(zip(open_slots, numbers)), [])
@@ -137,7 +127,9 @@ def _plain(text: str) -> str:
 def sentence_of(text: str) -> str:
     """Return the first line of a reply as a power says it: one line of at most MOST_SAID letters.
     Nothing, if it could be read as an offer or an answer: what is said binds nobody."""
-    spoken = decided(sections(text), lambda section: [*filter(None, map(str.strip, section.lines))])
+    spoken = thoughts.decided(
+        thoughts.sections(text), lambda section: [*filter(None, map(str.strip, section.lines))]
+    )
     if spoken and spoken[0][0] in "[{" and (lists := _json_texts(" ".join(spoken), str.strip)):
         texts = [text for texts in lists for text in texts]
         spoken = texts if len(texts) == 1 else []  # in doubt nothing is said
@@ -145,17 +137,17 @@ def sentence_of(text: str) -> str:
     return "" if is_daide(line) else printable(line)[:MOST_SAID]
 
 
-def lines_of(section: Section, wanted: Callable[[str], object]) -> list[str]:
+def lines_of(section: thoughts.Section, wanted: Callable[[str], object]) -> list[str]:
     """Return a section's lines, or where it has JSON the texts in it that are wanted, without
     bullets and quotation marks."""
     return [line for lines in _lists_of(section, wanted) for line in lines]
 
 
-def _lists_of(section: Section, wanted: Callable[[str], object]) -> list[list[str]]:
+def _lists_of(section: thoughts.Section, wanted: Callable[[str], object]) -> list[list[str]]:
     """Return what `lines_of` does: the texts of one JSON list together, any other line alone."""
     text = "\n".join(section.lines).translate(_QUOTES)
     lists = _json_texts(text, wanted) or [[line] for line in text.splitlines()]
-    cleaned = [[*map(_cleaned, lines)] for lines in lists[:MOST_LINES]]
+    cleaned = [[*map(_cleaned, lines)] for lines in lists[: thoughts.MOST_LINES]]
     return [[line for line in lines if 0 < len(line) <= MOST_OF_A_LINE] for lines in cleaned]
 
 
@@ -170,13 +162,13 @@ def _decision(
     question: Question, open_slots: Sequence[int], text: str, cut_off: bool
 ) -> tuple[list[_Line], list[str]]:
     """Return the lines of a reply that count, and what is unclear about them."""
-    parts = sections(text)
+    parts = thoughts.sections(text)
     order_lines = partial(_order_lines, question)
     if cut_off:
         first = next(iter(lines_of(parts[0], bool)), "{")
-        if first[0] not in "[{" and not order_lines(Section(PLAIN, [first])):
-            parts = [part for part in parts if part.kind == FINAL]
-    lines = decided(parts, order_lines)
+        if first[0] not in "[{" and not order_lines(thoughts.Section(thoughts.PLAIN, [first])):
+            parts = [part for part in parts if part.kind == thoughts.FINAL]
+    lines = thoughts.decided(parts, order_lines)
     if cut_off and not lines:
         return [], ["it is cut off before its decision"]
     lines = _last_list(question, open_slots, lines)
@@ -220,7 +212,7 @@ def _last_list(
     return last if complete else None
 
 
-def _order_lines(question: Question, section: Section) -> list[_Line]:
+def _order_lines(question: Question, section: thoughts.Section) -> list[_Line]:
     game_map, own = question.game.map, _own_provinces(question)
 
     def are_orders(text: str) -> bool:
@@ -295,12 +287,12 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[list[str]]:
     texts, key, held, dropped = [], "", [""], False
     levels = [(False, False)]  # of brackets: whether thoughts, and whether a list, are around
     begin = min((at for at in map(text.find, "{[") if at >= 0), default=len(text))
-    for match in islice(_LIKE["string"].finditer(text, begin), 5 * MOST_LINES):
+    for match in islice(_LIKE["string"].finditer(text, begin), 5 * thoughts.MOST_LINES):
         if not match[1]:
             is_draft, in_list = levels[-1]
             if match[0] in "{[":
                 texts += [] if in_list else [[]]
-                is_draft = is_draft or heading_kind(key) == DRAFT
+                is_draft = is_draft or thoughts.heading_kind(key) == thoughts.DRAFT
                 levels.append((is_draft, in_list or match[0] == "["))
             elif len(levels) > 1:
                 levels.pop()
@@ -315,7 +307,7 @@ def _json_texts(text: str, wanted: Callable[[str], object]) -> list[list[str]]:
             key = value.replace("_", " ")
             continue
         is_draft, in_list = levels[-1]
-        if is_draft or heading_kind(key) == DRAFT:
+        if is_draft or thoughts.heading_kind(key) == thoughts.DRAFT:
             key, dropped = "", dropped or bool(wanted(value))
             continue
         held.append(value)
