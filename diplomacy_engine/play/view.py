@@ -369,8 +369,8 @@ def outlook_view(session: PlaySession, viewer: Viewer, step: int, orders: list[l
 
 def talk_view(game: Game, power: str, reasons: Mapping[int, str]) -> dict:
     """Return what a power knows of the talk in this phase; "": what all do."""
-    rules, mine = game.rules, game.said(power) if power else []
-    offers, alive = rules.press == "offers", game.alive
+    mine, later = (game.said(power), game.later_deals(power)) if power else ([], [])
+    rules, offers, alive = game.rules, game.rules.press == "offers", game.alive
     talks = phase_kind(game.phase) == "movement" and power in alive
     sent = sum(game.powers[offer.sender] == power for offer in mine)
     peace, lists = game.peace(), _lists(game) if talks and offers else {}
@@ -383,9 +383,7 @@ def talk_view(game: Game, power: str, reasons: Mapping[int, str]) -> dict:
             offer_view(game, offer, number, power) | {"reason": reasons.get(offer.number, "")}
             for number, offer in enumerate(mine, 1)
         ],
-        "later": [
-            offer_view(game, o, 0, power) for o in (game.later_deals(power) if power else ())
-        ],
+        "later": [offer_view(game, offer, 0, power) for offer in later],
         "said": sentences(game, power),
         "partners": [
             {

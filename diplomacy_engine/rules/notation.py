@@ -115,28 +115,21 @@ def matching_orders(
     """
     table, board = vocabulary.table, game_map.board
 
-    def same_unit(unit: UnitText, kind: int, location: int) -> bool:
-        return unit.kind == kind and unit.place.province == board.location_province[location]
-
     def same_place(place: Place, location: int) -> bool:
         coast = board.location_coast[location]
         same = place.province == board.location_province[location]
         return same and (coast == 0 or place.coast in (0, coast))
 
     kinds = (order.kind, OrderKind.MOVE_VIA) if order.kind == OrderKind.MOVE else (order.kind,)
-    # Each unit and place of the text, with the columns of the table that have those of all orders.
-    unit_columns = (table.unit_kind, table.location), (table.other_kind, table.other_location)
-    units = [*zip(order.units, unit_columns)]
-    places = [(place, table.target) for place in order.targets]
+    numbers = [number for number in legal if int(table.kind[number]) in kinds]
+    columns = (table.unit_kind, table.location), (table.other_kind, table.other_location)
+    for unit, (kind, at) in zip(order.units, columns):
+        of_kind = [n for n in numbers if kind[n] == unit.kind]
+        numbers = [n for n in of_kind if board.location_province[at[n]] == unit.place.province]
+    for place in order.targets:
+        numbers = [n for n in numbers if same_place(place, table.target[n])]
     if order.kind == OrderKind.BUILD:  # its coast counts
-        places.append((order.unit.place, table.location))
-    numbers = [
-        number
-        for number in legal
-        if int(table.kind[number]) in kinds
-        and all(same_unit(unit, kind[number], at[number]) for unit, (kind, at) in units)
-        and all(same_place(place, at[number]) for place, at in places)
-    ]
+        numbers = [n for n in numbers if same_place(order.unit.place, table.location[n])]
     if order.kind == OrderKind.MOVE:
         alike = [n for n in numbers if (table.kind[n] == OrderKind.MOVE_VIA) == order.via]
         numbers = alike if alike or order.via else numbers

@@ -100,7 +100,7 @@ def read_order(game_map: Map, text: str, kinds: Kinds | None = None) -> OrderTex
     """UserError, which does not repeat the text, if it cannot be read. `kinds` (V,): the kind of
     each province's unit or NONE, for units without A or F; None: there may be no such unit."""
     order = _read_order(game_map, text)
-    if all(unit.kind != NONE for unit in order.units):
+    if NONE not in [unit.kind for unit in order.units]:
         return order
     return order._replace(units=tuple(_with_kind(game_map, unit, kinds) for unit in order.units))
 

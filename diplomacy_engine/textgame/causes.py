@@ -135,9 +135,7 @@ class _Movement:
         return self.words.get(unit, ())
 
     def _fits(self, order: notation.OrderText, other: str) -> bool:
-        if order.kind == OrderKind.SUPPORT_HOLD:
-            return other not in self.goal
-        return self._code(order.target) == self.goal.get(other)
+        return next(map(self._code, order.targets), None) == self.goal.get(other)
 
     def _gives(self, unit: str, order: notation.OrderText, other: str) -> bool:
         """Tell whether a support that fits is given, be it only against units of other powers."""
