@@ -16,6 +16,7 @@ import diplomacy_engine
 from diplomacy_engine import UserError, load_map, vocabulary
 from diplomacy_engine.commands import _flags
 from diplomacy_engine.commands.cli import COMMANDS, main, parse, runner
+from diplomacy_engine.learning import checkpoints
 from diplomacy_engine.players import loading
 from diplomacy_engine.players.loading import load_player, policy_map
 from diplomacy_engine.players.policy.files import ready_policies
@@ -167,6 +168,18 @@ def test_the_map_is_the_checkpoints(tmp_path, script, capsys):
     with pytest.raises(UserError, match=r"empty has neither checkpoint\.pt nor policy\.pt"):
         (tmp_path / "empty").mkdir()
         load_player(tmp_path / "empty")
+
+
+def test_a_checkpoint_is_read_once_until_it_changes(tmp_path, script, monkeypatch):
+    paths, read = [], checkpoints.read
+    monkeypatch.setattr(checkpoints, "read", lambda path: paths.append(path) or read(path))
+    path = write_checkpoint(tmp_path / "a.pt", script)
+    assert policy_map(path).name == "small" and load_player(path, script=script)
+    assert len(paths) == 1
+    own = load_map("three")
+    about = {"map_name": own.name, "map_facts": own.facts, "vocabulary_hash": vocabulary(own).hash}
+    write_checkpoint(path, script, **about)
+    assert policy_map(path) is own and len(paths) == 2
 
 
 def test_a_map_of_ones_own_comes_with_the_checkpoint(tmp_path, script):

@@ -191,12 +191,9 @@ class Headings:
         for at, word in enumerate(words):
             if word in SEASONS:
                 year_at = _year_beside(words, at)
-                if year_at is not None:
-                    dates.add((SEASONS[word], self._year(words[year_at])))
-                elif len(word) > _SHORT_SEASON:
-                    dates.add((SEASONS[word], 0))
-                else:  # `s` alone is no season
+                if year_at is None and len(word) <= _SHORT_SEASON:  # `s` alone is no season
                     continue
+                dates.add((SEASONS[word], 0 if year_at is None else self._year(words[year_at])))
                 used |= {at, year_at}
         return dates, [word for at, word in enumerate(words) if at not in used]
 
