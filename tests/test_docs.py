@@ -120,7 +120,8 @@ def known_flags() -> set[str]:
         flags |= set(re.findall(r'"(--[a-z-]+)"', path.read_text()))
     docker = "build-arg env file gpus publish rm tag target volume"
     flags |= {f"--{name}" for name in docker.split()}
-    return flags | {"--as", "--nproc_per_node", "--logdir", "--index-url", "--no-deps"}
+    pip = {"--index-url", "--no-deps", "--upgrade-deps"}
+    return flags | pip | {"--as", "--nproc_per_node", "--logdir"}
 
 
 @pages_of_today
