@@ -27,6 +27,16 @@ def test_help(capsys):
     shown = capsys.readouterr().out
     assert all(f"  {command} " in shown for command in COMMANDS)
     assert main([]) == 2 and "COMMAND" in capsys.readouterr().out
+    for group in {command.split()[0] for command in COMMANDS if " " in command}:
+        for words, status in (([group, "--help"], 0), ([group, "-h"], 0), ([group], 2)):
+            with pytest.raises(SystemExit) as caught:
+                main(words)
+            assert caught.value.code == status
+            shown = capsys.readouterr().out
+            assert all(
+                (f"  {command} " in shown) == command.startswith(f"{group} ")
+                for command in COMMANDS
+            )
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.strip() == diplomacy_engine.__version__
 

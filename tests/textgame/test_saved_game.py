@@ -191,6 +191,21 @@ def test_a_map_file_with_the_name_of_an_included_map(tmp_path):
     assert Game.from_saved_game(other.to_saved_game()).map == other.map != Game("small").map
 
 
+@pytest.mark.parametrize("talk", [None, {}, {"protocol": "offers", "rounds": 2, "binding": False}])
+def test_rules_of_what_people_played_before_version_0_6(talk):
+    """They are in a key of their own, with those of talk apart."""
+    saved = played("small", 1, 2).to_saved_game()
+    saved["play"] = {"format": 1, "max_years": 7, "draws_after": 1903}
+    saved["play"] |= {} if talk is None else {"press": talk}
+    rules = Game.from_saved_game(saved).rules
+    assert (rules.max_years, rules.draws_after) == (7, 1903)
+    expected = None if talk is None else talk.get("protocol", "mutual")
+    assert rules.press == expected
+    if talk is not None:
+        kept = rules.press_rounds, rules.binding, rules.open_press
+        assert kept == (talk.get("rounds", 1), talk.get("binding", True), False)
+
+
 def test_years_have_four_digits(tmp_path):
     """As in the package, whose ancient map begins in the year 1; both forms are read."""
     game = Game(tribes(first_phase="S1M"))
