@@ -5,15 +5,10 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
-from msgspec import UNSET
-
-from .._suggest import counted, quoted
-from ..constants import COMPLETED
+from .._suggest import quoted
 from ..errors import UserError
-from ..matches.population import rank_person
-from ..play.file import PLAYER, ListedGame, PlayRecord, games_in
-from ..play.session import MIXED, PERSON
+from ..play.file import PlayRecord
+from ..play.session import MIXED
 from ..play.talk import players_talk
 from ..players import population as populations
 from ..players.advice import advice, orders_by_player
@@ -23,7 +18,6 @@ from ..players.names import DrawnSpec, drawn_names, parse_player
 from ..players.policy import files
 from ..players.protocols import ExplainingPlayer, Player
 from ..records import shipped_toml
-from ..replays.replay import Replay, load_replays
 from ..rules.map import MAP_NAMES, Map, load_map
 from ..textgame.game import Game
 from ._flags import Play
@@ -50,8 +44,9 @@ def levels(map_name: str, talk: bool) -> dict[str, str]:
 def rated(map_name: str) -> list[str]:
     """Return the players of a rated game on a map: a drawn member of its population a power."""
     powers = load_map(map_name).powers
-    has = map_name in MAP_NAMES and (populations.FOLDERS / map_name).is_dir() and find_spec("torch")
-    return drawn_names(["population"], len(powers)) if has else []
+    has_population = map_name in MAP_NAMES and (populations.FOLDERS / map_name).is_dir()
+    is_rated_map = has_population and find_spec("torch")
+    return drawn_names(["population"], len(powers)) if is_rated_map else []
 
 
 def mixed(map_name: str, talk: bool) -> list[str]:
@@ -76,9 +71,10 @@ def offered(map_name: str, talk: bool) -> dict[str, str]:
         }
         descriptions |= dict.fromkeys(TALKERS, "makes deals")
     descriptions |= {name: _described(name) for name in policies}
-    own = Path("runs").glob(f"{glob.escape(map_name)}__*/{files.CHECKPOINT}") if policies else ()
-    runs = sorted(own, key=os.path.getmtime, reverse=True)[:_RUNS]
-    descriptions |= {str(file.parent): "your run" for file in runs}
+    pattern = f"{glob.escape(map_name)}__*/{files.CHECKPOINT}"
+    run_files = Path("runs").glob(pattern) if policies else ()
+    newest = sorted(run_files, key=os.path.getmtime, reverse=True)[:_RUNS]
+    descriptions |= {str(file.parent): "your run" for file in newest}
     for name in policies[:1]:
         descriptions[f"fast:{name}"] = "looks a phase ahead, slow"
     bots = dict.fromkeys(["dumbbot", *BOTS]) if not policies else BOTS
@@ -87,50 +83,13 @@ def offered(map_name: str, talk: bool) -> dict[str, str]:
 
 
 def _described(policy: str) -> str:
+    """Return how a policy was trained and how often it wins, such as `trained by self-play, wins
+    64% against dumbbot`."""
     wins = files.wins_against_dumbbot(files.ready_policies()[policy])
     share = f", wins {wins['value']:.0%} against dumbbot" if wins else ""
-    how = files.training_of(policy)
-    return f"trained {'by ' * how.startswith('self')}{how}{share}"
-
-
-def rank(file: Path) -> str:
-    """Return the rank of a person by their finished rated games, the last of which is in `file`.
-
-    The games of its folder on the same map against the same population count.
-    """
-    games = games_in(file.parent)
-    drawn = {one: _drawn_folder(game) for one, game in games.items() if _is_rated(game)}
-    if file not in drawn:
-        return ""
-    same = [one for one in drawn if (drawn[one], games[one].map) == (drawn[file], games[file].map)]
-    replays: list[Replay] = []
-    for replay in (replay._replace(id="") for one in same for replay in load_replays(one)):
-        if replay not in replays:  # as where both were conceded at once
-            replays.append(replay)
-    game_map = replays[0].map
-    population = populations.read_population(
-        populations.population_folder(drawn[file], game_map), game_map
-    )
-    rng = np.random.default_rng(games[file].play.seed)
-    try:
-        own = rank_person(population, replays, PERSON, rng)
-    except UserError:  # two people played
-        return ""
-    played = counted(len(replays), "rated game")
-    return f"{own.rank} of {own.of}, after {played} ({own.best} to {own.worst} are likely)"
-
-
-def _is_rated(game: ListedGame) -> bool:
-    """Tell whether a game is over that one person has played against drawn members."""
-    play = game.play
-    own = [seat for seat in (play.seats or {}).values() if seat.kind != PLAYER]
-    over = game.phases[-1].name == COMPLETED
-    return over and len(own) == 1 and play.tried is UNSET and any(map(is_drawn, play.opponents))
-
-
-def _drawn_folder(game: ListedGame) -> str | None:
-    specs = map(parse_player, game.play.opponents)
-    return next(spec.folder for spec in specs if isinstance(spec, DrawnSpec))
+    training = files.training_of(policy)
+    by = "by " if training.startswith("self") else ""
+    return f"trained {by}{training}{share}"
 
 
 def load(arguments: Play, name: str, game: Game, seed: int) -> Player:
@@ -154,12 +113,17 @@ def drawn(record: PlayRecord, game_map: Map) -> dict[str, str]:
 
 
 def is_drawn(name: str) -> bool:
+    """Tell whether a player's name is that of a member drawn from a population."""
     return isinstance(parse_player(name), DrawnSpec)
 
 
 def member_of(
     name: str, game_map: Map, seed: int
 ) -> tuple[populations.Population, populations.PopulationMember]:
+    """Return the population that a player's name says, and the member that `seed` draws from it.
+
+    UserError: it is not the name of a member drawn.
+    """
     spec = parse_player(name)
     if not isinstance(spec, DrawnSpec) or spec.number is None:
         raise UserError(f"{quoted(name)} is not one of the members drawn")

@@ -32,6 +32,7 @@ from ._console import print_notes
 from ._flags import Play
 from ._matches import check_voices, map_of, rule_changes, rules_of
 from ._play_records import continued_record, named_players, new_record
+from ._rated_games import rank
 
 MAP = "standard"  # where nothing says which
 FOLDER = Path("runs") / "play"
@@ -112,7 +113,7 @@ def _open(flags: Play) -> PlaySession:
     file = _file(flags, game.map, record)
     load = partial(_opponents.load, flags)
     choices = _choices(flags, record)
-    return PlaySession(game, file, load, record, choices, _opponents.drawn, _opponents.rank)
+    return PlaySession(game, file, load, record, choices, _opponents.drawn, rank)
 
 
 def _refuse_without_effect(flags: Play, record: PlayRecord) -> None:

@@ -98,7 +98,7 @@ def population_players(
         path = population.folder / member.file
         stored = {"probe": torch.tensor(member.probe)} if member.probe else {}
         settings = learner.settings(checkpoints.with_new_names(member.settings))
-        shape = repr([settings[name] for name in learner.network])
+        shape = repr([settings[name] for name in learner.network_setting_names])
         model = {name: torch.from_numpy(array) for name, array in arrays.items()}
         saved = checkpoints.policy_dict(learner.file, settings, population.map, model, 0)
         saved = checkpoints.Checkpoint(path, saved | stored)
@@ -154,7 +154,7 @@ def policies_of_run(folder: str | Path, copies: int) -> list[Policy]:
         # A script plays what another program, such as distill, has trained by no such command.
         by_other = "temperature" in settings or (scripts and name not in scripts)
         command = "" if by_other else command_of(settings, name)
-        names = (name for name in (*learner.network, *KEPT) if name in settings)
+        names = (name for name in (*learner.network_setting_names, *KEPT) if name in settings)
         member_settings = {name: settings[name] for name in names}
         with checkpoints.fitting(path, learner.file):
             for decisions, model in _models(saved).items():
@@ -179,9 +179,9 @@ def _models(saved: dict) -> dict[int, dict[str, torch.Tensor]]:
 
 
 def command_of(settings: dict, script: str) -> str:
-    game_map, module = settings["map"], registry.BUNDLED.get(script, registry.PLAIN)
+    game_map, module = settings["map"], registry.BUNDLED.get(script, registry.PPO_SCRIPT)
     defaults = with_file(importlib.import_module(module).Args, game_map)
     left_out = {"map", "config", "exp_name", "runs_folder", "resume"}
     flags = flags_of(defaults, {n: v for n, v in settings.items() if n not in left_out})
-    script = script if module == registry.PLAIN else f"-m {module}"
+    script = script if module == registry.PPO_SCRIPT else f"-m {module}"
     return f"{script} --map {shlex.quote(game_map)} {flags}".strip()

@@ -1,6 +1,6 @@
-"""Which code plays a checkpoint: only a script with the name of the one that trained it, be it
-bundled, running or named by the user. No checkpoint chooses code: the copy of a script in a run
-folder runs only if `--script own` says so.
+"""This module chooses the code that plays a checkpoint: a script with the name of the one that
+trained it, which is bundled, running or named by the user. No checkpoint chooses code: the copy of
+a script in a run folder runs only if `--script own` says so.
 
 A script's last lines call `register`, which makes a `Learner` of its settings and its network. For
 a checkpoint, `of_checkpoint` chooses the learner, and `policy_of_checkpoint` makes a player.
@@ -30,30 +30,36 @@ from . import checkpoints, probes
 from .checkpoints import Checkpoint
 from .players import policy_player
 
-PLAIN = "ppo_selfplay_diplomacy"
+PPO_SCRIPT = "ppo_selfplay_diplomacy"
 OWN = "own"  # in the place of a script: the copy in the folder of each policy
 _MODULES = ("press", "baselines", "league", "anchored", "language_model")  # of diplomacy_learners
 # Name of a bundled script in a checkpoint -> its module.
-BUNDLED = {f"{PLAIN}.py": PLAIN, **{f"{n}.py": f"diplomacy_learners.{n}" for n in _MODULES}}
+BUNDLED = {
+    f"{PPO_SCRIPT}.py": PPO_SCRIPT,
+    **{f"{n}.py": f"diplomacy_learners.{n}" for n in _MODULES},
+}
 _learners: dict[Path, "Learner"] = {}  # by the file of the script that has registered them
 
 
 def _no_network(settings: Mapping, game_map: Map) -> nn.Module:
-    """Stand for `make_agent` of a script that has `load` in its place."""
+    """Raise UserError: this is the `make_agent` of a script that has only `load`."""
     raise UserError("what this script trains is no network of policies")
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A training script, as far as reading and playing its checkpoints needs it."""
+    """A training script, as far as reading and playing its checkpoints needs it.
+
+    There are two kinds. Most scripts train a network: they have `make_agent` and `make_player`.
+    One that trains something else has `load` in the place of these two.
+    """
 
     file: Path
     args_class: type  # its settings; its defaults are for what an older checkpoint lacks
-    make_agent: Callable[[Mapping, Map], nn.Module] = _no_network  # of settings: a new network
-    make_player: Callable[..., PolicyPlayer] = policy_player  # of agent, name, greedy ...
-    talks: bool = False  # whether powers talk before they order, in training and evaluations
-    # In the place of these two, if what it trains is no network of policies.
-    load: Callable[..., Player] | None = None
+    make_agent: Callable[[Mapping, Map], nn.Module]  # of settings: a new network
+    make_player: Callable[..., PolicyPlayer]  # of agent, name, greedy ...
+    talks: bool  # whether powers talk before they order, in training and evaluations
+    load: Callable[..., Player] | None  # of checkpoint, greedy, device; None: it trains a network
 
     @property
     def name(self) -> str:
@@ -61,10 +67,10 @@ class Learner:
         return self.file.name
 
     @cached_property
-    def network(self) -> tuple[str, ...]:
+    def network_setting_names(self) -> tuple[str, ...]:
         """The names of the settings that decide which network a checkpoint has."""
-        settings = _Read(self.settings({}))
-        self.weights(settings, load_map("small"))
+        settings = _RecordingSettings(self.settings({}))
+        self.weight_shapes(settings, load_map("small"))
         return tuple(name for name in settings if name in settings.read)
 
     def settings(self, args: Mapping) -> dict:
@@ -79,24 +85,35 @@ class Learner:
         """
         try:
             with checkpoints.fitting(saved.path, self.file):
-                settings = self.settings(saved["args"])
-                sizes = {name: settings[name] for name in self.network}
-                convert(self.args_class, sizes, f"{saved.path}: args")
-                if settings.get("num_layers", 0) > len(saved["model"]):  # making so many takes long
-                    raise ValueError("its weights do not match")
-                checkpoints.check_weights(saved["model"], self.weights(settings, saved.map))
+                settings = self._checked_settings(saved)
+                shapes = self.weight_shapes(settings, saved.map)
+                checkpoints.check_weights(saved["model"], shapes)
                 agent = self.make_agent(settings, saved.map)
                 agent.load_state_dict(saved["model"])
                 probes.check(saved, agent, self.make_player, self.file)
         except UserError as error:
-            hint = ""
-            if saved.script_copy and file_sha256(self.file) != saved["script_sha256"]:
-                hint = "; `--script own` plays it by the script in its folder"
-            raise UserError(f"{error}{hint}") from None
+            raise UserError(f"{error}{self._own_script_hint(saved)}") from None
         return agent
 
-    def weights(self, settings: Mapping, game_map: Map) -> dict[str, torch.Tensor]:
-        """Return the weights of a network by name, in shape and type: they have no memory."""
+    def _checked_settings(self, saved: Checkpoint) -> dict:
+        """Return the settings of a checkpoint. UserError or ValueError if a network cannot have
+        them."""
+        settings = self.settings(saved["args"])
+        sizes = {name: settings[name] for name in self.network_setting_names}
+        convert(self.args_class, sizes, f"{saved.path}: args")
+        if settings.get("num_layers", 0) > len(saved["model"]):  # making so many takes long
+            raise ValueError("its weights do not match")
+        return settings
+
+    def _own_script_hint(self, saved: Checkpoint) -> str:
+        """Return how the script in the checkpoint's folder plays it, if that is another one."""
+        if saved.script_copy and file_sha256(self.file) != saved["script_sha256"]:
+            return "; `--script own` plays it by the script in its folder"
+        return ""
+
+    def weight_shapes(self, settings: Mapping, game_map: Map) -> dict[str, torch.Tensor]:
+        """Return the weights of a network by name, with shape and type but no values: they are on
+        PyTorch's meta device."""
         with torch.device("meta"), _NoDraws():
             return self.make_agent(settings, game_map).state_dict()
 
@@ -115,7 +132,7 @@ class Learner:
         return Checkpoint(path, saved | {"args": args})
 
 
-class _Read(dict):
+class _RecordingSettings(dict):
     """Settings that remember which of them have been read."""
 
     def __init__(self, values: dict):
@@ -201,32 +218,43 @@ def _run(path: Path) -> None:
         raise
 
 
-def bundled(name: str = f"{PLAIN}.py") -> Learner:
+def bundled(name: str = f"{PPO_SCRIPT}.py") -> Learner:
     """Return a learner of BUNDLED, or the one that runs in its place."""
     return of_file(str(importlib.import_module(BUNDLED[name]).__file__))
 
 
 def of_checkpoint(saved: Checkpoint, script: str | Path | None = None) -> Learner:
-    """Return the learner that plays a checkpoint: that of `script` (OWN: the copy in its folder, if
-    there is one), else the script with the name, and best the content, of the one that trained it.
+    """Return the learner that plays a checkpoint. It is the first that there is of these:
+
+    1. the one that `script` names (OWN: the copy in the checkpoint's folder);
+    2. a script that has run, of the name and content of the one that trained the checkpoint;
+    3. the bundled script of that name;
+    4. the script of that name that ran last.
+
+    UserError: there is none of them.
     """
     if script == OWN:
         if saved.script_copy:
             return of_file(saved.script_copy)
     elif script is not None:
         return of_file(script)
+    return _learner_of_same_script(saved)
+
+
+def _learner_of_same_script(saved: Checkpoint) -> Learner:
+    """Return the learner of a script with the name of the one that trained a checkpoint."""
     name = saved["script_name"]
     # A script of the same name may be there since the user has named it for another checkpoint.
-    alike = [learner for learner in _learners.values() if learner.name == name]
-    for learner in alike:
+    same_name = [learner for learner in _learners.values() if learner.name == name]
+    for learner in same_name:
         if learner.file.is_file() and file_sha256(learner.file) == saved["script_sha256"]:
             return learner
     if name in BUNDLED:
         return bundled(name)
-    if alike:
-        return alike[-1]
-    named = f"name that script, as in {saved.script_copy or Path(name).name}:{saved.path}"
-    raise UserError(f"{saved.path} was made by {quoted(name, 60)}: {named}")
+    if same_name:
+        return same_name[-1]
+    advice = f"name that script, as in {saved.script_copy or Path(name).name}:{saved.path}"
+    raise UserError(f"{saved.path} was made by {quoted(name, 60)}: {advice}")
 
 
 def policy_of_checkpoint(

@@ -63,7 +63,7 @@ class Setup:
         """
         script, options, agent = self.learner.file, asdict(self.args), run.average
         model = agent.state_dict()
-        expected = self.learner.weights(options, self.game_map).keys()
+        expected = self.learner.weight_shapes(options, self.game_map).keys()
         if model.keys().isdisjoint(expected):
             consume_prefix_in_state_dict_if_present(model, COMPILED)
         for name in model.keys() ^ expected:
@@ -249,7 +249,7 @@ def _weights(learner: Learner, args: RunSettings, name: str, game_map: Map) -> d
     start = f"--start-from {name}"
     saved = learner.checkpoint_of_flag("start-from", name)
     check_map(saved, start, game_map)
-    for name in (name for name in learner.network if name not in FREE):
+    for name in (name for name in learner.network_setting_names if name not in FREE):
         ours = getattr(args, name)
         theirs = saved["args"].get(name, ours)  # another script may have no such setting
         if theirs != ours:
@@ -263,7 +263,7 @@ def _weights(learner: Learner, args: RunSettings, name: str, game_map: Map) -> d
 
 def _check(learner: Learner, args: RunSettings, game_map: Map, ranks: Ranks) -> None:
     check_args(args, game_map, ranks.count, learner.talks)
-    weights = learner.weights(vars(args), game_map).values()
+    weights = learner.weight_shapes(vars(args), game_map).values()
     check_memory(args, game_map, sum(weight.numel() for weight in weights), ranks.count)
     if ranks.rank == 0:
         announce_compilation()

@@ -115,7 +115,9 @@ def test_the_command_of_a_run_trains_the_same(population):
     assert words[0] == "ppo_selfplay_diplomacy.py"
     args = parse_args(ppo.Args, words[1:])
     assert {name: getattr(args, name) for name in member.settings} == member.settings
-    assert member.settings.keys() == {*ppo.LEARNER_SPEC.network, *pop.KEPT} - {"temperature"}
+    assert member.settings.keys() == {*ppo.LEARNER_SPEC.network_setting_names, *pop.KEPT} - {
+        "temperature"
+    }
     other = vars(ppo.Args()) | {"map": "small", "resume": "/x/runs/x", "scheme": "central"}
     command = pop.command_of(other, "baselines.py")
     assert command.startswith("-m diplomacy_learners.baselines --map small") and "/x" not in command
@@ -150,7 +152,7 @@ def test_a_population_is_replaced_as_a_whole(population, trained, tmp_path, monk
     words = ["population", "make", "--map", "small", "--runs", str(run), "--output", str(made)]
     words += ["--copies", "1", "--games", "20", "--threads", "1"]
     with monkeypatch.context() as patch:
-        patch.setattr("diplomacy_engine.commands.population.rate_members", lambda *_: 1 / 0)
+        patch.setattr("diplomacy_engine.matches.population.rate_members", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             main(words)
     assert {path.name: path.read_bytes() for path in made.iterdir()} == before
