@@ -2,15 +2,15 @@
 
 The stages, for the line `France (Kevin), Spring 1901: A Par-Bur`:
 
-1. `Headings.split` tries where the heading may end, the likeliest place first; here before
+1. `HeadingReader.split` tries where the heading may end, the likeliest place first; here before
    `A Par-Bur`, since orders begin there.
-2. `Headings.read` takes what is before that place for a heading if each of its words has a meaning.
-   It tries again without dates and names of games, and then part by part, so that parts which name
-   nothing may stand beside: `(Kevin)` is a bracket.
+2. `HeadingReader.read` takes what is before that place for a heading if each of its words has a
+   meaning. It tries again without dates and names of games, and then part by part, so that parts
+   which name nothing may stand beside: `(Kevin)` is a bracket.
 3. `_meaning` sorts the words: the season and year are Spring 1901, the power is FRANCE. `_named`
    refuses words that contradict each other, and makes a `Heading` of the others.
 
-A line that is no heading may be one with a mistake; `Headings.doubt` tells what it may name.
+A line that is no heading may be one with a mistake; `HeadingReader.doubt` tells what it may name.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from ...rules.map import Map
 from ...rules.names import power_called
 from ..order_texts import order_texts
 from . import lexicon
-from .lexicon import DASHES, LIKE, SEASONS, Kind, power_names, words_of
+from .lexicon import DASHES, PATTERNS, SEASONS, PhaseKind, power_names, words_of
 
 _MOST_LETTERS = 120  # of a heading
 _MOST_WORDS = 20  # of a heading
@@ -52,27 +52,39 @@ class Heading(NamedTuple):
     label: str = ""  # what is below it: build, remove, position, centers
 
 
+class _Date(NamedTuple):
+    """A season that words name, with the year beside it."""
+
+    season: int  # the Phase with which the season begins
+    year: int | None  # None: there is none beside it
+
+
 class _Meaning(NamedTuple):
     """What the words of a text say."""
 
-    dates: set[tuple[Phase, int]]  # the first phase of a season, and its year or 0
-    kind: Kind | None  # of several the first
+    dates: set[_Date]
+    kind: PhaseKind | None  # of several the first
     label: str
     numbers: list[str]  # years of seasons are not among them
     idle: bool  # whether there are words of IDLE
-    power: str | None  # None: the words left over name none, or several; "": there are none
+    power: str  # "": none, or several
+    has_unknown_words: bool  # words that have no other meaning, and name no single power
 
     def is_year(self) -> bool:
         """Tell whether it names a year and nothing else: `1901`, `Results of 1901`; not
         `France 1901`."""
-        nothing_else = not (self.dates or self.kind or self.idle) and self.power == ""
-        return nothing_else and [len(number) for number in self.numbers] == [4]
+        has_single_year = len(self.numbers) == 1 and len(self.numbers[0]) == 4
+        names_power = self.power or self.has_unknown_words
+        return has_single_year and not (self.dates or self.kind or self.idle or names_power)
 
     def has_other_number(self) -> bool:
-        """Tell whether there is a number without a meaning: `Fall 1901 2`, `France 1901`; the one
-        of `France 2` counts mails."""
-        counts = self.power and not self.dates and all(len(n) <= 2 for n in self.numbers)
-        return bool(self.numbers) and not counts
+        """Tell whether there is a number without a meaning: `Fall 1901 2`, `France 1901`.
+
+        Beside a power and no season, numbers of one or two digits count a player's mails, and have
+        a meaning: `France 2`.
+        """
+        counts_mails = self.power and not self.dates and all(len(n) <= 2 for n in self.numbers)
+        return bool(self.numbers) and not counts_mails
 
     def is_idle_talk(self) -> bool:
         """Tell whether nothing is said of anybody: `no moves received`; not `France: no moves`."""
@@ -81,15 +93,19 @@ class _Meaning(NamedTuple):
     def is_later_kind(self) -> bool:
         """Tell whether it names retreats or adjustments, and no movement: `Retreats`, `Builds`; not
         `Moves and retreats`."""
-        return self.kind not in (None, Kind.MOVEMENT)
+        return self.kind not in (None, PhaseKind.MOVEMENT)
 
 
-class Headings:
-    """What lines name after the phase `before`, below a line that named only the year `year`."""
+class HeadingReader:
+    """Reads the heading of one line.
 
-    def __init__(self, game_map: Map, before: str = "", year: int = 0):
+    `phase_before` is the phase that is in force above the line, if there is one, and `year` the
+    year that the last date named alone, without a season, or 0.
+    """
+
+    def __init__(self, game_map: Map, phase_before: str = "", year: int = 0):
         self.map = game_map
-        self.before = before
+        self.phase_before = phase_before
         self.year = year
         self.first_year = int(game_map.board.first_year)  # years of two digits are in its century
 
@@ -98,17 +114,20 @@ class Headings:
     def split(self, line: str) -> tuple[Heading | None, str]:
         """Return the heading with which a line begins, if it has one, and the rest of the line."""
         for head, rest in self._cuts(line):
+            if not head:
+                return None, rest
             heading = self.read(head)
+            if heading is None:
+                continue
             # `Spring 1901 orders are due on Friday` begins no phase.
             where = head if self._begins_orders(rest) else line
-            says_when_due = heading and heading.dated and LIKE.due.search(where)
-            if not head or (heading and not says_when_due):
+            if not (heading.dated and PATTERNS.due.search(where)):
                 return heading, rest
         return None, line
 
     def _cuts(self, line: str) -> Iterator[tuple[str, str]]:
         """Yield a line cut in two where its heading may end, the likeliest place first."""
-        matches = itertools.islice(LIKE.orders_begin.finditer(line), _MOST_BEGINS)
+        matches = itertools.islice(PATTERNS.orders_begin.finditer(line), _MOST_BEGINS)
         begins = [match.start() for match in matches]
         for at in begins:
             if self._begins_orders(line[at:]):
@@ -126,7 +145,7 @@ class Headings:
     def _begins_orders(self, text: str) -> bool:
         """Tell whether a text begins with an order, or says that there are none."""
         first = next((part.lstrip(DASHES) for part in order_texts(text)), "")
-        return bool(first) and (bool(LIKE.nothing.match(first)) or is_order(self.map, first))
+        return bool(first) and (bool(PATTERNS.nothing.match(first)) or is_order(self.map, first))
 
     # --- What a heading names ---------------------------------------------------------------------
 
@@ -139,8 +158,8 @@ class Headings:
         """
         if len(head) > _MOST_LETTERS:
             return None
-        plain = LIKE.aside.sub(" ", head)
-        without_game = LIKE.game.sub("", plain)
+        plain = PATTERNS.aside.sub(" ", head)
+        without_game = PATTERNS.game.sub("", plain)
         heading = self._named(plain) or self._named(without_game)
         return heading or self._among_others(without_game)
 
@@ -152,13 +171,13 @@ class Headings:
         meaning = self._meaning(words)
         if meaning.is_year():
             return Heading(dated=True, year=int(meaning.numbers[0]))
-        if len(meaning.dates) > 1 or meaning.power is None:  # `Spring 1901, Fall 1901`; `Kevin`
+        if len(meaning.dates) > 1 or meaning.has_unknown_words:  # `Spring 1901, Fall 1901`; `Kevin`
             return None
         if meaning.has_other_number() or meaning.is_idle_talk():
             return None
         dated = bool(meaning.dates)
         phase = self._phase_of(meaning)
-        if not phase and (dated or (meaning.is_later_kind() and not self.before)):
+        if not phase and (dated or (meaning.is_later_kind() and not self.phase_before)):
             return None  # `Spring` where no line has named a year; `Retreats` of no phase
         return Heading(phase, meaning.power, dated, label=meaning.label)
 
@@ -174,40 +193,44 @@ class Headings:
         others = " ".join(
             word for word in rest if not word.isdecimal() and word not in lexicon.IDLE
         )
+        power = self._power(others) if others else ""
         return _Meaning(
             dates,
             kind=min((lexicon.KINDS[word] for word in kind_words), default=None),
             label="" if names_phase else label,
             numbers=[word for word in rest if word.isdecimal()],
             idle=any(word in lexicon.IDLE for word in rest),
-            power=self._power(others) if others else "",
+            power=power,
+            has_unknown_words=bool(others) and not power,
         )
 
-    def _dates(self, words: Sequence[str]) -> tuple[set[tuple[Phase, int]], list[str]]:
+    def _dates(self, words: Sequence[str]) -> tuple[set[_Date], list[str]]:
         """Return the seasons and years that words name, and the other words: of `spring 1901
-        orders`, `{(Phase.SPRING_MOVEMENT, 1901)}` and `["orders"]`."""
-        dates: set[tuple[Phase, int]] = set()
+        orders`, `{_Date(Phase.SPRING_MOVEMENT, 1901)}` and `["orders"]`."""
+        dates: set[_Date] = set()
         used: set[int | None] = set()
         for at, word in enumerate(words):
             if word in SEASONS:
                 year_at = _year_beside(words, at)
                 if year_at is None and len(word) <= _SHORT_SEASON:  # `s` alone is no season
                     continue
-                dates.add((SEASONS[word], 0 if year_at is None else self._year(words[year_at])))
+                year = None if year_at is None else self._year(words[year_at])
+                dates.add(_Date(SEASONS[word], year))
                 used |= {at, year_at}
         return dates, [word for at, word in enumerate(words) if at not in used]
 
-    def _year(self, digits: str) -> int:
-        """Return a year, in the map's century if it has two digits; 0 if it is none."""
+    def _year(self, digits: str) -> int | None:
+        """Return a year, in the map's century if it has two digits; None if it is none."""
         century = self.first_year // 100 * 100 if len(digits) < 3 else 0
-        return int(digits) + century if len(digits) < 5 and int(digits) else 0
+        return int(digits) + century if len(digits) < 5 and int(digits) else None
 
-    def _power(self, text: str) -> str | None:
-        """Return the power that a text names; None if it names none, several, or more than that."""
+    def _power(self, text: str) -> str:
+        """Return the power that a text names, or nothing if it names none, several, or more than
+        that."""
         names = power_names(self.map).findall(text)
         powers = {power_called(self.map, name) for name in names or [text]}
         between = power_names(self.map).sub("", text).strip() if names else ""
-        return powers.pop() if len(powers) == 1 and not between else None
+        return (powers.pop() or "") if len(powers) == 1 and not between else ""
 
     def _phase_of(self, meaning: _Meaning) -> str:
         """Return the phase that words name, or nothing.
@@ -216,37 +239,46 @@ class Headings:
         comes after this: `Fall` below S1901M is F1901M, and `Spring` is nothing. Without a season,
         a kind is of the season before: `Retreats` below S1901M are S1901R.
         """
-        before = parse_phase(self.before) if self.before else (0, 0)
+        year_before, number_before = parse_phase(self.phase_before) if self.phase_before else (0, 0)
         if meaning.dates:
             season, named_year = next(iter(meaning.dates))
-            year = named_year or self.year or before[0]
-            if not year or (not named_year and (year, season) <= before):
+            year = named_year or self.year or year_before
+            is_later = (year, season) > (year_before, number_before)
+            if not year or not (named_year or is_later):
                 return ""
-        elif self.before and (meaning.is_later_kind() or (meaning.kind and not meaning.power)):
-            year, phase = before
-            season = _season(min(phase, Phase.FALL_RETREATS))  # a winter is of its fall
+        elif self.phase_before and (
+            meaning.is_later_kind() or (meaning.kind and not meaning.power)
+        ):
+            year = year_before
+            season = _season(min(number_before, Phase.FALL_RETREATS))  # a winter is of its fall
         else:  # `France: moves` names no phase
             return ""
         if not meaning.is_later_kind() or season == Phase.WINTER_ADJUSTMENTS:
             return phase_name(year, season)
-        retreats = meaning.kind == Kind.RETREATS
+        retreats = meaning.kind == PhaseKind.RETREATS
         return phase_name(year, _season(season) + 1 if retreats else Phase.WINTER_ADJUSTMENTS)
 
     # --- A heading with parts beside it that name nothing -----------------------------------------
 
     def _among_others(self, head: str) -> Heading | None:
         """Return what a text names beside parts that name nothing: `France (Kevin)`."""
-        parts = LIKE.parts.split(head)
+        parts = PATTERNS.parts.split(head)
         own = [self._is_of_heading(part) for part in parts]
         heading = self._named(" ".join(itertools.compress(parts, own)))
         if heading is None or not (heading.dated or heading.power):
             return None
-        if any(map(LIKE.unit.match, parts)):  # an order with a mistake
+        if any(map(PATTERNS.unit.match, parts)):  # an order with a mistake
             return None
         first = own.index(True)
-        others = [at for at in range(len(parts)) if not own[at]]
-        fit = all(self._is_beside(parts, at, first, heading.dated) for at in others)
-        return heading if fit else None
+        for at, part in enumerate(parts):
+            if own[at] or not words_of(part) or part[0] in "([{":  # `France (Kevin)`
+                continue
+            if self._may_name_another(part):  # `France, until Fall`
+                return None
+            # `Spring 1901, at last`; `France - Kevin`
+            if not (heading.dated or _is_person_beside(parts, at, first)):
+                return None
+        return heading
 
     def _is_of_heading(self, part: str) -> bool:
         """Tell whether each word of a part is of a phase, a number, or of one power: `Spring 1901`,
@@ -254,28 +286,12 @@ class Headings:
         words = words_of(part)
         others = " ".join(w for w in words if w not in _HEADING_WORDS and not w.isdecimal())
         is_count = re.fullmatch(r"[(\[{]\d{1,3}[)\]}]", part)
-        return bool(words) and not is_count and (not others or self._power(others) is not None)
+        return bool(words) and not is_count and (not others or bool(self._power(others)))
 
-    def _is_beside(self, parts: Sequence[str], at: int, first: int, dated: bool) -> bool:
-        """Tell whether part `at` may stand beside the parts of a heading, of which `first` is one.
-
-        A bracket may: `France (Kevin)`. What may name another phase or power may not: `France,
-        until Fall`. Anything else may stand beside a phase, and a person's name behind a power or
-        before a power in brackets: `France - Kevin`, `Kevin (France)`; not `Kevin: France`.
-        """
-        part = parts[at]
-        words = words_of(part)
-        if not words or part[0] in "([{":
-            return True
-        if (
-            lexicon.ABOUT & {*words}
-            or power_names(self.map).search(part)
-            or _SEASON_LIKE.search(part)
-        ):
-            return False
-        behind = at > first and parts[at - 1].strip() not in (",", ":", ".")
-        before_bracket = at < first and parts[first][0] in "([{"
-        return dated or (_is_person(part) and (behind or before_bracket))
+    def _may_name_another(self, part: str) -> bool:
+        """Tell whether a part beside a heading may name another phase or power: `until Fall`."""
+        names = power_names(self.map).search(part) or _SEASON_LIKE.search(part)
+        return bool(lexicon.ABOUT & {*words_of(part)} or names)
 
     # --- Lines that may be headings with a mistake ------------------------------------------------
 
@@ -298,15 +314,18 @@ class Headings:
         year = any(
             word.isdecimal() and 0 <= int(word) - self.first_year < _MOST_YEARS for word in words
         )
-        phase_like = LIKE.phase.match(line) or (season and (short or has_digit)) or (year and short)
-        denied = LIKE.no_phase.search(line) and not has_digit
-        return bool(phase_like) and not denied and not self._is_now(words)
+        has_date = (season and (short or has_digit)) or (year and short)
+        denied = PATTERNS.no_phase.search(line) and not has_digit
+        return (
+            bool(has_date or PATTERNS.phase.match(line)) and not denied and not self._is_now(words)
+        )
 
     def _is_now(self, words: Sequence[str]) -> bool:
         """Tell whether words name no season but that of the phase at hand."""
         dates, _ = self._dates(words)
-        year, phase = parse_phase(self.before) if self.before else (self.first_year, 0)
-        return dates == {(_season(phase), year)}
+        first = (self.first_year, 0)
+        year, phase = parse_phase(self.phase_before) if self.phase_before else first
+        return dates == {_Date(_season(phase), year)}
 
     def _may_name_power(self, line: str) -> bool:
         """Tell whether a line may name another power: `France and Kevin`, `Kevin (late):`,
@@ -340,6 +359,15 @@ def _year_beside(words: Sequence[str], at: int) -> int | None:
         if 0 <= i < len(words) and words[i].isdecimal():
             return i
     return None
+
+
+def _is_person_beside(parts: Sequence[str], at: int, first: int) -> bool:
+    """Tell whether part `at` is a person's name that may stand beside a power, of which part
+    `first` is the first one: behind it, or before it in brackets: `France - Kevin`,
+    `Kevin (France)`; not `Kevin: France`."""
+    is_behind = at > first and parts[at - 1].strip() not in (",", ":", ".")
+    is_before_bracket = at < first and parts[first][0] in "([{"
+    return (is_behind or is_before_bracket) and _is_person(parts[at])
 
 
 def _is_person(part: str) -> bool:

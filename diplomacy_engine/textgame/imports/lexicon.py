@@ -7,17 +7,25 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...constants import Phase
-from ...records import shipped_patterns, shipped_toml
+from ...records import filled_pattern, shipped_toml
 from ...rules.map import Map
 from ...rules.names import POWERS
 
 _TOML = shipped_toml(__package__, "headings.toml")
 # A word that names a season -> the phase with which the season begins.
 SEASONS = {word: Phase[name] for name, words in _TOML["seasons"].items() for word in words.split()}
-# The kinds of phases, as they follow each other in a season.
-Kind = IntEnum("Kind", ["MOVEMENT", "RETREATS", "ADJUSTMENTS"])
+
+
+class PhaseKind(IntEnum):
+    """The kinds of phases, as they follow each other in a season."""
+
+    MOVEMENT = 1
+    RETREATS = 2
+    ADJUSTMENTS = 3
+
+
 # A word that names a kind -> the kind.
-KINDS = {word: kind for kind in Kind for word in _TOML["kinds"][kind.name.lower()].split()}
+KINDS = {word: kind for kind in PhaseKind for word in _TOML["kinds"][kind.name.lower()].split()}
 # A word that says what the lines below are -> build, remove, position or centers.
 LABELS = {word: label for label, words in _TOML["labels"].items() for word in words.split()}
 FILLERS = {*_TOML["beside"].split(), *LABELS} - {*KINDS}  # say nothing in a heading
@@ -55,8 +63,9 @@ class Patterns(NamedTuple):
     dots: re.Pattern[str]
 
 
-LIKE = Patterns(
-    **shipped_patterns(_TOML["patterns"], {"TIME": _TOML["time"], "MONTH": _TOML["month"]})
+_STANDING_FOR = {"TIME": _TOML["time"], "MONTH": _TOML["month"]}
+PATTERNS = Patterns(  # (?xi): spaces, comments and case do not count
+    **{k: filled_pattern(f"(?xi){text}", _STANDING_FOR) for k, text in _TOML["patterns"].items()}
 )
 
 
@@ -70,7 +79,8 @@ def words_of(text: str) -> list[str]:
 
 @lru_cache(maxsize=16)
 def power_names(game_map: Map) -> re.Pattern[str]:
-    """Match what a map's powers are called, with `Orders for the` before it."""
+    """Return a pattern that matches what a map's powers are called, with `Orders for the` before
+    it."""
     names = [name for power in game_map.powers for name in (power, *POWERS.get(power, ()))]
     spaced = [r"[\W_]+".join(map(re.escape, re.split(r"[\W_]+", name))) for name in names]
     longest_first = "|".join(sorted(spaced, key=len, reverse=True))
@@ -80,7 +90,8 @@ def power_names(game_map: Map) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=16)
-def more_powers(game_map: Map) -> re.Pattern[str]:
-    """Match before the name of a power that begins its orders within a line."""
+def power_begins_pattern(game_map: Map) -> re.Pattern[str]:
+    """Return a pattern that matches before the name of a power that begins its orders within a
+    line."""
     named = rf"(?={power_names(game_map).pattern}(?:\s*\([^()]*\))?\s*:)"
     return re.compile(rf"(?<=[:;.,|])\s*{named}|\s\s{named}", re.IGNORECASE)

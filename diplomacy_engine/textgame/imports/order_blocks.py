@@ -5,19 +5,20 @@ A line that names a phase begins it (`Movement results for Spring of 1901. (game
 units and `centers: Par, Mar`. What is neither a heading nor orders is passed over with a remark.
 Where such a line may be a heading, it is in doubt whose the orders below it are: an error.
 
-The stages of a line: `_plain` takes its marks away; `Headings.split` (headings.py) cuts off its
-heading, which `_Reader` takes up; `read_line` (order_lines.py) reads the orders in the rest. The
-result is a `Report` (reports.py), of which games.py makes a game.
+The stages of a line: `_plain` takes its marks away; `HeadingReader.split` (headings.py) cuts off
+its heading, which `_Reader` takes up; `read_line` (order_lines.py) reads the orders in the rest.
+The result is a `Report` (reports.py), of which games.py makes a game.
 """
 
 import html
+import re
 
 from ...errors import UserError
 from ...rules import reading
 from ...rules.map import Map
 from ..order_texts import without_symbols
-from .headings import Doubt, Heading, Headings
-from .lexicon import LIKE, more_powers, words_of
+from .headings import Doubt, Heading, HeadingReader
+from .lexicon import PATTERNS, power_begins_pattern, words_of
 from .order_lines import Line, read_line
 from .reports import Entry, Remark, Report, shown_line
 
@@ -39,8 +40,8 @@ def read_report(game_map: Map, text: str) -> Report:
         if len(raw) > _MOST_OF_A_LINE:
             raise UserError(f"line {number} has more than {_MOST_OF_A_LINE:,} characters")
         marked = raw.lstrip().startswith("#")  # as a heading of markdown
-        for part in more_powers(game_map).split(_plain(game_map, raw)):
-            line = LIKE.idle_units.sub("", part)
+        for part in power_begins_pattern(game_map).split(_plain(game_map, raw)):
+            line = PATTERNS.idle_units.sub("", part)
             if words_of(line):
                 reader.read(number, line, marked)
     return Report(reader.entries, reader.remarks)
@@ -49,16 +50,28 @@ def read_report(game_map: Map, text: str) -> Report:
 def _plain(game_map: Map, line: str) -> str:
     """Return a line without marks of mails, markdown and HTML, and without orders struck out:
     `A Par-Bur; F Bre-MAO` for `> - **A Par-Bur** | F Bre-MAO ~~A Mar H~~`."""
-    line = LIKE.struck.sub(lambda m: m[0] if reading.no_order(game_map, m[1] or m[3]) else "", line)
+    line = _without_struck_orders(game_map, line)
     line = without_symbols(html.unescape(line))
-    line = LIKE.tags.sub("", line)
-    line = LIKE.marks.sub("", line.strip(), count=1)
-    line = LIKE.dots.sub("; ", line)
+    line = PATTERNS.tags.sub("", line)
+    line = PATTERNS.marks.sub("", line.strip(), count=1)
+    line = PATTERNS.dots.sub("; ", line)
     line = line.replace("`", "")
-    line = LIKE.marks.sub("", line.strip("; \t"), count=1)  # those behind a dot
+    line = PATTERNS.marks.sub("", line.strip("; \t"), count=1)  # those behind a dot
     plain = line.rstrip("=#*_~;- \t")
     # A single dash stays, since `A PAR -` is an order with a mistake, and no unit.
-    return plain + "-" * (line[len(plain) :].count("-") == 1)
+    if line[len(plain) :].count("-") == 1:
+        return f"{plain}-"
+    return plain
+
+
+def _without_struck_orders(game_map: Map, line: str) -> str:
+    """Return a line without the orders that are struck out; other struck text stays."""
+
+    def text_that_stays(match: re.Match[str]) -> str:
+        why_no_order = reading.no_order(game_map, match["markdown"] or match["html"])
+        return match[0] if why_no_order else ""
+
+    return PATTERNS.struck.sub(text_that_stays, line)
 
 
 class _Reader:
@@ -92,14 +105,14 @@ class _Reader:
 
     def read(self, number: int, text: str, marked: bool) -> None:
         """Read a line; `marked`: it looks like a heading of markdown."""
-        headings = Headings(self.map, self.phase, self.year)
-        heading, rest = headings.split(text)
+        heading_reader = HeadingReader(self.map, self.phase, self.year)
+        heading, rest = heading_reader.split(text)
         if heading is not None:
             self._begin(heading, shown_line(number, text), alone=not rest)
             self.label = heading.label or self.section_label
         else:
             self.label = self.label or self.section_label
-            if doubt := headings.doubt(text, marked):
+            if doubt := heading_reader.doubt(text, marked):
                 self.doubts.append((doubt, shown_line(number, text)))
         # `Retreats: A Mun - Sil` names the phase of this line alone.
         phase = heading.phase if heading and heading.phase else self.phase
@@ -113,17 +126,17 @@ class _Reader:
 
     def _begin(self, heading: Heading, shown: str, alone: bool) -> None:
         """Take up a heading, the line `shown`; `alone`: no orders follow in the line."""
-        if heading.dated:
+        if heading.dated:  # `Spring 1901`: a section begins
             self.phase = self.section_phase = heading.phase
             self.section_label = heading.label
             self.power = heading.power
             self.year = heading.year
             self.doubts = [] if heading.phase else [("phase", shown)]
-        elif heading.power:
+        elif heading.power:  # `France: A Par-Bur`; `Germany, retreats`, a phase for it alone
             self.phase = heading.phase or self.section_phase
             self.power = heading.power
             self.doubts = [doubt for doubt in self.doubts if doubt[0] != "power"]
-        elif alone:
+        elif alone:  # `Builds`, for the section; not `centers: Ven, Rom`, for its line
             self.phase = self.section_phase = heading.phase or self.section_phase
             self.section_label = heading.label
 

@@ -19,7 +19,7 @@ from ...rules import notation, reading
 from ...rules.map import Map
 from ..order_texts import order_texts
 from .headings import LABEL_OF
-from .lexicon import DASHES, LIKE
+from .lexicon import DASHES, PATTERNS
 from .reports import NO_ORDERS, Entry, EntryKind, Remark
 
 
@@ -43,7 +43,7 @@ def read_line(game_map: Map, line: Line) -> tuple[list[Entry], list[Remark]]:
     Where a center cannot be read, those beside it may be nobody's (`Centers: Par, Mar, 3 neutral`),
     so all of them are left out. Where nothing can be read, one remark has the whole line.
     """
-    if line.label == "centers" and LIKE.nobody.match(line.text):
+    if line.label == "centers" and PATTERNS.nobody.match(line.text):
         return [], [Remark(line.number, line.text, NO_ORDERS)]
     entries, remarks = [], []
     for text, label in _labelled(game_map, line):
@@ -94,15 +94,15 @@ def _pieces(game_map: Map, line: Line) -> list[tuple[str, bool]]:
     pieces: list[tuple[str, bool]] = []
     parts = (_parts(game_map, text) for text in order_texts(line.text))
     for part in itertools.chain.from_iterable(parts):
-        centers = LIKE.centers.match(part)
+        centers = PATTERNS.centers.match(part)
         text = centers[1] if centers else part
         if not line.in_winter:  # there a dash removes: `- A Tyr`
             text = text.lstrip(DASHES)
-        text = LIKE.idle_units.sub("", text)
+        text = PATTERNS.idle_units.sub("", text)
         last, last_begins_centers = pieces[-1] if pieces else ("", False)
         if last and text and not line.in_winter and _is_result(game_map, text):
             pieces[-1] = (f"{last} ({text})", last_begins_centers)
-        elif text and not LIKE.nothing.match(text) and not reading.is_result(text):
+        elif text and not PATTERNS.nothing.match(text) and not reading.is_result(text):
             pieces.append((text, bool(centers)))
         elif centers:
             pieces.append(("", True))
@@ -111,10 +111,10 @@ def _pieces(game_map: Map, line: Line) -> list[tuple[str, bool]]:
 
 def _parts(game_map: Map, text: str) -> list[str]:
     """Return the orders of a text that may have no sign between them: `A Par-Bur F Bre-MAO`."""
-    for match in LIKE.orders_begin.finditer(text):
+    for match in PATTERNS.orders_begin.finditer(text):
         head, rest = text[: match.start()], text[match.start() :]
         is_order = reading.order_kind(game_map, head) != NONE
-        if is_order and LIKE.unit.match(rest) and not LIKE.cause.search(head):
+        if is_order and PATTERNS.unit.match(rest) and not PATTERNS.cause.search(head):
             parts = _parts(game_map, rest)
             if reading.order_kind(game_map, parts[0]) != NONE:
                 return [head.strip(), *parts]
@@ -154,7 +154,7 @@ def _read_center(game_map: Map, text: str) -> tuple[str, str]:
 def _is_like_order(game_map: Map, text: str) -> bool:
     """Tell whether a text may be an order with a mistake: it begins with a unit or a place."""
     unit = reading.ordered_unit(game_map, text, likely_kinds(game_map))
-    return not LIKE.routine.search(text) and bool(unit or LIKE.unit.match(text))
+    return not PATTERNS.routine.search(text) and bool(unit or PATTERNS.unit.match(text))
 
 
 def likely_kinds(game_map: Map) -> list[int]:
@@ -165,9 +165,9 @@ def likely_kinds(game_map: Map) -> list[int]:
 def retreat_in_remark(game_map: Map, remark: str) -> str:
     """Return what a remark behind a movement order says of the unit's retreat: `R SIL` of
     `dislodged, retreats to Silesia`, `D` of `disbanded`, or nothing."""
-    for goal in LIKE.retreats.findall(remark):
+    for goal in PATTERNS.retreats.findall(remark):
         try:
             return f"R {notation.place_text(game_map, reading.read_place(game_map, goal)[1])}"
         except UserError:
             continue
-    return "D" if LIKE.disbands.search(remark) else ""
+    return "D" if PATTERNS.disbands.search(remark) else ""

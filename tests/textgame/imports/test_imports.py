@@ -13,7 +13,7 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.play.file import read_session
 from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.textgame.imports.games import read_games, read_pasted
-from diplomacy_engine.textgame.imports.headings import Headings
+from diplomacy_engine.textgame.imports.headings import HeadingReader
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 STANDARD = load_map("standard")
@@ -85,7 +85,7 @@ def test_blocks_of_orders(tmp_path):
 
 @pytest.mark.parametrize(("line", "phase"), read_table(__file__, "names_of_phases"))
 def test_names_of_phases(line, phase):
-    heading = Headings(STANDARD).read(line)
+    heading = HeadingReader(STANDARD).read(line)
     assert (heading.phase if heading else "") == phase
 
 
@@ -94,7 +94,7 @@ def test_names_of_phases(line, phase):
 )
 def test_phases_of_the_season_named_before(line, phases):
     before = ("S1901M", "S1901R", "F1901M", "W1901A")
-    headings = [Headings(STANDARD, name).read(line) for name in before]
+    headings = [HeadingReader(STANDARD, name).read(line) for name in before]
     assert [heading.phase if heading else "" for heading in headings] == phases
 
 

@@ -19,7 +19,7 @@ from diplomacy_engine.commands.cli import main
 from diplomacy_engine.play.file import read_session
 from diplomacy_engine.rules.names import power_called
 from diplomacy_engine.textgame.imports.games import read_pasted
-from diplomacy_engine.textgame.imports.headings import Headings
+from diplomacy_engine.textgame.imports.headings import HeadingReader
 from diplomacy_engine.textgame.imports.order_blocks import read_report
 from diplomacy_engine.textgame.imports.webdiplomacy import read_variant
 
@@ -399,7 +399,7 @@ def test_a_letter_that_changes_takes_no_order_away_in_silence(rng):
     text, phase, power, own = lines[at]
     letter = rng.randrange(len(text))
     changed = text[:letter] + rng.choice("aeS :,.-()1x") + text[letter + 1 :]
-    headings = Headings(STANDARD, "S1901M" * bool(at))
+    headings = HeadingReader(STANDARD, "S1901M" * bool(at))
     if (phase or power) and headings.split(changed)[0] not in (None, headings.split(text)[0]):
         return  # it names something else
     result = reading([*(line[0] for line in lines[:at]), changed, *(n[0] for n in lines[at + 1 :])])
