@@ -23,12 +23,13 @@ from ..scoring.outcomes import figure_values
 from ..textgame import position as positions
 from ..textgame.causes import played_orders, result_words
 from ..textgame.imports.games import Note, read_games
-from ..textgame.saved_game import in_disorder, name_on, named_map, read_saved_game
+from ..textgame.saved_game import Ending, in_disorder, name_on, named_map, read_saved_game
 from .thoughts import Thought, read_thoughts
 
 VOTES = "votes for a draw"
 CONCEDES = "concedes"
 BREAKS = "breaks the deal"
+_MOST_LETTERS = 80  # of a player's name, or of a sender of messages
 
 
 class Message(NamedTuple):
@@ -96,15 +97,7 @@ def load_replays(
     a game from elsewhere, `on_replay` with each replay and the saved game that it shows.
     """
     if Path(path).is_dir():
-        files = sorted(Path(path).glob("games/*.jsonl")) or sorted(Path(path).glob("*.jsonl"))
-        if not files:
-            raise UserError(f"the folder {path} has no saved games, in games/ or itself")
-        replays = []
-        for file in files:
-            when = f"{int(file.stem):,} decisions" if file.stem.isdecimal() else file.stem
-            games = load_replays(file, game_map, note, on_replay)
-            replays += [game._replace(id=f"{when}, {game.id}") for game in games]
-        return replays
+        return _load_folder(Path(path), game_map, note, on_replay)
     saved_games = list(read_games(path, game_map, note=note))
     replays = []
     for number, saved in enumerate(saved_games, 1):
@@ -117,6 +110,24 @@ def load_replays(
     return replays
 
 
+def _load_folder(
+    folder: Path,
+    game_map: str | None,
+    note: Note,
+    on_replay: Callable[[Replay, dict], object],
+) -> list[Replay]:
+    """Return the sample games of a run folder, or of its games folder; see `load_replays`."""
+    files = sorted(folder.glob("games/*.jsonl")) or sorted(folder.glob("*.jsonl"))
+    if not files:
+        raise UserError(f"the folder {folder} has no saved games, in games/ or itself")
+    replays = []
+    for file in files:
+        when = f"{int(file.stem):,} decisions" if file.stem.isdecimal() else file.stem
+        games = load_replays(file, game_map, note, on_replay)
+        replays += [game._replace(id=f"{when}, {game.id}") for game in games]
+    return replays
+
+
 def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     """Return a saved game as it is shown; UserError if it is none, or a position is impossible."""
     game_id, rules, phases, ending = read_saved_game(saved, game_map)
@@ -124,9 +135,10 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     frames: list[Frame] = []
     not_yet = list(ending.conceded)  # powers that concede in a later phase
     for phase in phases:
+        # Only the last position may be over by a vote or concessions.
+        phase_ending = ending if phase is phases[-1] else Ending()
         try:
-            # Only the last position may be over by a vote or concessions.
-            positions.load_state(games, phase["state"], *ending if phase is phases[-1] else ())
+            positions.load_state(games, phase["state"], *phase_ending)
         except UserError as error:
             which = named_map(saved, game_map)
             raise UserError(f"phase {phase['name']:.20}: {error}{which}") from error
@@ -137,7 +149,7 @@ def make_replay(saved: Mapping, game_map: str | Map | None = None) -> Replay:
     ranks = figure_values(games.outcomes(), rules.map.board.victory_centers)["rank"][0].tolist()
     winners = positions.winners(games)
     players = _players(saved, rules.map)
-    result = positions.result_text(games, lambda power: named(power, players))
+    result = positions.result_text(games, lambda power: power_and_player(power, players))
     result = result or f"not over, in {phase_title(frames[-1].scene.phase)}"
     return Replay(game_id, rules.map, frames, players, winners, ranks, result)
 
@@ -154,11 +166,18 @@ def _frame(
     standing = {province_of(text): power for power, texts in units.items() for text in texts}
     orders = {power: phase["orders"].get(power) for power in games.map.powers}
     words = result_words(phase["results"])
-    lines, _ = played_orders(games, orders, words)
+    played, _ = played_orders(games, orders, words)
     retreats = positions.retreat_places(games)
     dislodged = {power: list(places) for power, places in retreats.items()}
-    centers = positions.owned_centers(games)
-    scene = Scene(phase["name"], units, dislodged, centers, {**passed, **standing}, lines, words)
+    scene = Scene(
+        phase=phase["name"],
+        units=units,
+        dislodged=dislodged,
+        centers=positions.owned_centers(games),
+        passed={**passed, **standing},
+        orders=played,
+        outcome=words,
+    )
     thoughts = read_thoughts(games.map, phase.get("thoughts"))
     declared = [Message(power, "", VOTES) for power in phase.get("votes", ())]
     declared += [Message(power, "", CONCEDES) for power in conceding]
@@ -177,7 +196,7 @@ def _talk(games: VectorGame, phase: Mapping) -> list[Message]:
     ]
 
 
-def named(power: str, players: Mapping[str, str]) -> str:
+def power_and_player(power: str, players: Mapping[str, str]) -> str:
     """Return a power's name with its player's, if that is known."""
     return power.capitalize() + (f" ({players[power]})" if power in players else "")
 
@@ -191,7 +210,7 @@ def _players(saved: Mapping, game_map: Map) -> dict[str, str]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())[:80]
+    return " ".join(text.split())[:_MOST_LETTERS]
 
 
 def frame_svg(replay: Replay, number: int, theme: str = "auto", width: int | None = None) -> str:

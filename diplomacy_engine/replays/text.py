@@ -32,7 +32,7 @@ def order_lines(replay: Replay, number: int) -> list[dict]:
         orders = scene.orders.get(power, ())
         for order in orders:
             unit, words = order_words(game_map, order.text)
-            if order.text == f"{order.unit} (no order)":
+            if order.is_missing:
                 unit, words = _unit_words(game_map, order.unit), no_order
             sentence = in_words(game_map, order.said)
             lines.append(OrderLine(power, order.text, unit, words, [*order.words], sentence))
@@ -63,7 +63,7 @@ def frame_text(replay: Replay, number: int) -> str:
     for power in replay.map.powers:
         lines += _power_lines(replay, frame, power)
     # Orders and ids are as somebody wrote them; a terminal would obey what is in them.
-    return "\n".join(map(printable, "\n".join(lines).split("\n")))
+    return "\n".join(printable(part) for line in lines for part in line.split("\n"))
 
 
 def _power_lines(replay: Replay, frame: Frame, power: str) -> list[str]:

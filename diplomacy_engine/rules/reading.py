@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._suggest import quoted
-from ..constants import COASTS, NONE, UNIT_LETTERS, OrderKind, UnitKind, phase_kind
+from ..constants import COASTS, NONE, UNIT_LETTERS, OrderKind, Terrain, UnitKind, phase_kind
 from ..errors import UserError
 from ..records import filled_pattern
 from .map import Map, coast_numbers
@@ -73,6 +73,16 @@ class GivenOrder(NamedTuple):
     said: str = ""  # the result for people
     counts: bool = True  # False if another order of this unit counts, or it is not the power's unit
 
+    @classmethod
+    def missing(cls, power: str, unit: str, words: tuple[str, ...]) -> "GivenOrder":
+        """Return what stands for the order of a unit that has none."""
+        return cls(power, f"{unit} (no order)", None, unit, words)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the unit has no order."""
+        return self.text == f"{self.unit} (no order)"
+
 
 class UnknownProvince(UserError):
     """A word names no province; the nearest one that does is only looked for when it is told."""
@@ -114,6 +124,11 @@ def _with_kind(game_map: Map, unit: UnitText, kinds: Kinds | None) -> UnitText:
         letter = f"a unit begins with A or F, not {code!r}"
         raise UserError(letter if kinds is None else f"there is no unit in {code}")
     return unit._replace(kind=int(kinds[v]))
+
+
+def likely_kinds(game_map: Map) -> list[int]:
+    """Return the UnitKind that is likely in each province."""
+    return (game_map.board.terrain == Terrain.SEA).astype(int).tolist()
 
 
 def ordered_unit(game_map: Map, text: str, kinds: Kinds | None = None) -> UnitText | None:

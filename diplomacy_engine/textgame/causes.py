@@ -50,8 +50,7 @@ def played_orders(
         units_ordered = {each.unit for each in orders_read.get(power, ())}
         for unit in ordered.get(power, ()):
             if unit not in units_ordered and words.get(unit):
-                text, own = f"{unit} (no order)", tuple(words[unit])
-                line = reading.GivenOrder(power, text, None, unit, own)
+                line = reading.GivenOrder.missing(power, unit, tuple(words[unit]))
                 orders_read.setdefault(power, []).append(line)
     for lines in orders_read.values():
         for i, each in enumerate(lines):

@@ -25,7 +25,7 @@ from ..position import parse_position_line
 from ..saved_game import MAX_GAME_BYTES, MOST_PHASES, Ending, moment, read_saved_games
 from . import order_blocks, reports
 from .foreign import refuse_foreign
-from .order_lines import likely_kinds, retreat_in_remark
+from .order_lines import retreat_in_remark
 from .report_positions import all_centers, by_power, read_position
 from .webdiplomacy import DRAWN, Phase, classic, history_phases, read_variant
 
@@ -210,7 +210,7 @@ def _phases_of(report: reports.Report, game_map: Map) -> tuple[list[Phase], list
             texts.append(entry.text)
             lines.setdefault(name, {})[entry.power, entry.text] = entry.line
             remark = retreat_in_remark(game_map, entry.text) if moving else ""
-            unit = reading.ordered_unit(game_map, entry.text, likely_kinds(game_map))
+            unit = reading.ordered_unit(game_map, entry.text, reading.likely_kinds(game_map))
             if remark and unit:
                 retreats.append((f"{name[:-1]}R", entry.power, unit.place, remark))
     for name, entry in idle:
@@ -236,7 +236,7 @@ def _phases_of(report: reports.Report, game_map: Map) -> tuple[list[Phase], list
 
 def _ordered(game_map: Map, texts: Sequence[str]) -> set[int]:
     """Return the provinces whose units some texts order."""
-    kinds = likely_kinds(game_map)
+    kinds = reading.likely_kinds(game_map)
     units = (reading.ordered_unit(game_map, text, kinds) for text in texts)
     return {unit.place.province for unit in units if unit}
 
@@ -272,7 +272,7 @@ def _begun_later(phases: list[Phase], game_map: Map, note: Note) -> list[Phase]:
         return phases
     for phase in phases[:at]:
         note(f"{phase.name} is skipped: nothing says what its position was")
-    kinds, taken, units = likely_kinds(game_map), set(), {}
+    kinds, taken, units = reading.likely_kinds(game_map), set(), {}
     for power, texts in phases[at].orders.items():
         for unit in (reading.ordered_unit(game_map, text, kinds) for text in texts):
             if unit is not None and unit.place.province not in taken:
@@ -329,7 +329,7 @@ def played_on(game: Game, phases: Sequence[Phase], note: Note = lambda text: Non
 def _says_more(game_map: Map, phase: Phase) -> bool:
     """Tell whether a phase that our rules skip has orders that they have not carried out."""
     done = OrderKind.WAIVE if phase_kind(phase.name) == "adjustments" else OrderKind.DISBAND
-    kinds, texts = likely_kinds(game_map), itertools.chain(*phase.orders.values())
+    kinds, texts = reading.likely_kinds(game_map), itertools.chain(*phase.orders.values())
     return any(reading.read_order(game_map, text, kinds).kind != done for text in texts)
 
 

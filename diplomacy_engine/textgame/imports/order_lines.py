@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...constants import NONE, Terrain, phase_kind
+from ...constants import NONE, phase_kind
 from ...errors import UserError
 from ...rules import notation, reading
 from ...rules.map import Map
@@ -37,6 +37,21 @@ class Line(NamedTuple):
         return bool(self.phase) and phase_kind(self.phase) == "adjustments"
 
 
+class _Piece(NamedTuple):
+    """A part of a line: an order, a unit or a center, with the results behind it."""
+
+    text: str  # "": `Centers` alone
+    begins_centers: bool  # whether `Centers` stands before it
+
+
+class _Classified(NamedTuple):
+    """What a piece is."""
+
+    kind: EntryKind  # what it is, or should be
+    text: str  # how an entry has it
+    why_unread: str  # "": it can be read
+
+
 def read_line(game_map: Map, line: Line) -> tuple[list[Entry], list[Remark]]:
     """Return what a line says, and what of it is not read.
 
@@ -47,11 +62,11 @@ def read_line(game_map: Map, line: Line) -> tuple[list[Entry], list[Remark]]:
         return [], [Remark(line.number, line.text, NO_ORDERS)]
     entries, remarks = [], []
     for text, label in _labelled(game_map, line):
-        kind, written, reason = _classify(game_map, text, label)
-        if reason:
-            remarks.append(Remark(line.number, text, reason, kind))
+        piece = _classify(game_map, text, label)
+        if piece.why_unread:
+            remarks.append(Remark(line.number, text, piece.why_unread, piece.kind))
         else:
-            entries.append(Entry(line.phase, line.power, written, line.number, kind))
+            entries.append(Entry(line.phase, line.power, piece.text, line.number, piece.kind))
     if any(remark.kind == "center" for remark in remarks):
         return [entry for entry in entries if entry.kind != "center"], remarks
     if remarks and not entries:
@@ -87,26 +102,32 @@ def _labelled(game_map: Map, line: Line) -> Iterator[tuple[str, str]]:
             yield text, label
 
 
-def _pieces(game_map: Map, line: Line) -> list[tuple[str, bool]]:
-    """Return the texts of a line, and whether `Centers` stands before each; `Centers` alone is an
-    empty text. Results that commas cut off come back to their order: `A Par-Bur, bounced` is
-    `A Par-Bur (bounced)`; in winter nothing has a result."""
-    pieces: list[tuple[str, bool]] = []
+def _pieces(game_map: Map, line: Line) -> list[_Piece]:
+    """Return the pieces of a line. Results that commas cut off come back to their order: `A
+    Par-Bur, bounced` is `A Par-Bur (bounced)`; in winter nothing has a result."""
+    pieces: list[_Piece] = []
     parts = (_parts(game_map, text) for text in order_texts(line.text))
     for part in itertools.chain.from_iterable(parts):
-        centers = PATTERNS.centers.match(part)
-        text = centers[1] if centers else part
-        if not line.in_winter:  # there a dash removes: `- A Tyr`
-            text = text.lstrip(DASHES)
-        text = PATTERNS.idle_units.sub("", text)
-        last, last_begins_centers = pieces[-1] if pieces else ("", False)
-        if last and text and not line.in_winter and _is_result(game_map, text):
-            pieces[-1] = (f"{last} ({text})", last_begins_centers)
+        piece = _piece(part, line.in_winter)
+        text = piece.text
+        last = pieces[-1] if pieces else None
+        if last and last.text and text and not line.in_winter and _is_result(game_map, text):
+            pieces[-1] = last._replace(text=f"{last.text} ({text})")
         elif text and not PATTERNS.nothing.match(text) and not reading.is_result(text):
-            pieces.append((text, bool(centers)))
-        elif centers:
-            pieces.append(("", True))
+            pieces.append(piece)
+        elif piece.begins_centers:
+            pieces.append(_Piece("", True))
     return pieces
+
+
+def _piece(part: str, in_winter: bool) -> _Piece:
+    """Return a part of a line without what may stand before it: `Centers:`, the sign of a list and
+    `No moves received:`."""
+    centers = PATTERNS.centers.match(part)
+    text = centers[1] if centers else part
+    if not in_winter:  # there a dash removes: `- A Tyr`
+        text = text.lstrip(DASHES)
+    return _Piece(PATTERNS.idle_units.sub("", text), bool(centers))
 
 
 def _parts(game_map: Map, text: str) -> list[str]:
@@ -129,37 +150,31 @@ def _is_result(game_map: Map, text: str) -> bool:
     return reading.is_result(text) or bool(retreat_in_remark(game_map, f"({text})"))
 
 
-def _classify(game_map: Map, text: str, label: str) -> tuple[EntryKind, str, str]:
-    """Return what a text below a label is or should be, how it is written there, and if it cannot
-    be read, why."""
+def _classify(game_map: Map, text: str, label: str) -> _Classified:
+    """Return what a text below a label is or should be."""
     if label == "centers":
-        return "center", *_read_center(game_map, text)
+        return _read_center(game_map, text)
     unit = reading.listed_unit(game_map, text)
     if unit is not None:
-        return "position" if label == "position" else "unit", unit, ""
-    return "order", text, reading.no_order(game_map, text)
+        return _Classified("position" if label == "position" else "unit", unit, "")
+    return _Classified("order", text, reading.no_order(game_map, text))
 
 
-def _read_center(game_map: Map, text: str) -> tuple[str, str]:
+def _read_center(game_map: Map, text: str) -> _Classified:
     """Return the code of a center, and if a text is none, why."""
     try:
         kind, place = reading.read_place(game_map, text)
     except UserError as error:
-        return text, str(error)
+        return _Classified("center", text, str(error))
     code = game_map.provinces[place.province]
     is_center = kind is None and game_map.board.province_center[place.province] != NONE
-    return code, "" if is_center else f"{code} is not a center"
+    return _Classified("center", code, "" if is_center else f"{code} is not a center")
 
 
 def _is_like_order(game_map: Map, text: str) -> bool:
     """Tell whether a text may be an order with a mistake: it begins with a unit or a place."""
-    unit = reading.ordered_unit(game_map, text, likely_kinds(game_map))
+    unit = reading.ordered_unit(game_map, text, reading.likely_kinds(game_map))
     return not PATTERNS.routine.search(text) and bool(unit or PATTERNS.unit.match(text))
-
-
-def likely_kinds(game_map: Map) -> list[int]:
-    """Return the UnitKind that is likely in each province."""
-    return (game_map.board.terrain == Terrain.SEA).astype(int).tolist()
 
 
 def retreat_in_remark(game_map: Map, remark: str) -> str:

@@ -39,15 +39,18 @@ def by_power(entries: Iterable[Entry], *kinds: EntryKind) -> dict[str, list[str]
 def all_centers(
     game_map: Map, units: Mapping[str, Sequence[str]], named: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
-    """Return power -> its centers: those `named`, or of powers of which none are, the centers on
-    which it stands and those of its home on which nobody does. `units` are texts by power."""
+    """Return power -> its centers. A power in `named` has the centers named there. Any other power
+    has the centers on which it stands, and those of its home on which nobody does. `units` are
+    texts by power."""
     board = game_map.board
     standing = {province_of(text): power for power, own in units.items() for text in own}
     owned = {power: list(codes) for power, codes in named.items()}
     taken = {code for codes in named.values() for code in codes}
-    for v, code in enumerate(game_map.provinces):
-        home = board.home_power[v]
+    for province, code in enumerate(game_map.provinces):
+        home = board.home_power[province]
         owner = standing.get(code, game_map.powers[home] if home != NONE else "")
-        if board.province_center[v] != NONE and code not in taken and owner not in ("", *named):
+        is_unclaimed = board.province_center[province] != NONE and code not in taken
+        owner_names_none = owner != "" and owner not in named
+        if is_unclaimed and owner_names_none:
             owned.setdefault(owner, []).append(code)
     return owned
