@@ -1,14 +1,12 @@
 """The notation of the `diplomacy` package, as in `A PAR - BUR` and `F STP/SC B`: records of what a
-text says, texts of such records, parts of texts, and the legal orders that a record may mean.
-reading.py makes the records, also of texts that people write otherwise."""
+text says, texts of such records, and parts of texts. reading.py makes the records, also of texts
+that people write otherwise; order_matching.py finds the legal orders that they mean."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..constants import COASTS, UNIT_LETTERS, OrderKind, UnitKind
+from ..constants import COASTS, UNIT_LETTERS, OrderKind
 from ..errors import UserError
 from .map import Map
-from .vocabulary import OrderVocabulary
 
 
 class Place(NamedTuple):
@@ -73,11 +71,6 @@ def unit_text(game_map: Map, unit: UnitText) -> str:
     return f"{UNIT_LETTERS[unit.kind]} {place_text(game_map, unit.place)}"
 
 
-def unit_phrase(kind: int) -> str:
-    """Return `an army` or `a fleet`."""
-    return "an army" if kind == UnitKind.ARMY else "a fleet"
-
-
 def unit_of(order: str) -> str:
     """Return the unit of an order's text, such as `A PAR`."""
     return " ".join(order.split(None, 2)[:2])
@@ -102,35 +95,3 @@ def neighbors_of(game_map: Map, unit: str) -> list[str]:
         raise UserError(f"there is no place {location_of(unit):.20}")
     near = board.neighbor[kind, here, : board.neighbor_count[kind, here]]
     return [game_map.locations[location] for location in near.tolist()]
-
-
-def matching_orders(
-    game_map: Map, vocabulary: OrderVocabulary, order: OrderText, legal: Iterable[int]
-) -> list[int]:
-    """Return the legal order numbers that a text means.
-
-    They are several if a split coast is not named: a support goes to any of them, a move or build
-    is not clear enough. VIA is implied where only a convoy leads; needless coasts, and wrong ones
-    of units on the board, do not matter (DATC 4.B.2, 4.B.4, 4.B.5, 4.B.6).
-    """
-    table, board = vocabulary.table, game_map.board
-
-    def same_place(place: Place, location: int) -> bool:
-        coast = board.location_coast[location]
-        same = place.province == board.location_province[location]
-        return same and (coast == 0 or place.coast in (0, coast))
-
-    kinds = (order.kind, OrderKind.MOVE_VIA) if order.kind == OrderKind.MOVE else (order.kind,)
-    numbers = [number for number in legal if int(table.kind[number]) in kinds]
-    columns = (table.unit_kind, table.location), (table.other_kind, table.other_location)
-    for unit, (kind, at) in zip(order.units, columns):
-        of_kind = [n for n in numbers if kind[n] == unit.kind]
-        numbers = [n for n in of_kind if board.location_province[at[n]] == unit.place.province]
-    for place in order.targets:
-        numbers = [n for n in numbers if same_place(place, table.target[n])]
-    if order.kind == OrderKind.BUILD:  # its coast counts
-        numbers = [n for n in numbers if same_place(order.unit.place, table.location[n])]
-    if order.kind == OrderKind.MOVE:
-        alike = [n for n in numbers if (table.kind[n] == OrderKind.MOVE_VIA) == order.via]
-        numbers = alike if alike or order.via else numbers
-    return numbers

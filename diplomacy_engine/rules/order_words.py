@@ -51,6 +51,11 @@ def rest_of_order(game_map: Map, order: OrderText) -> str:
     }[OrderKind(order.kind)]
 
 
+def unit_phrase(kind: int) -> str:
+    """Return `an army` or `a fleet`."""
+    return "an army" if kind == UnitKind.ARMY else "a fleet"
+
+
 def _unit(game_map: Map, unit: UnitText) -> str:
     return f"{_kind(unit.kind)} {_name(game_map, unit.place)}"
 

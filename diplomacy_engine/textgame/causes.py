@@ -11,6 +11,7 @@ from ..games.vector_game import VectorGame
 from ..records import shipped_toml
 from ..rules import notation, reading
 from ..rules.map import Map
+from ..rules.order_matching import matching_orders
 from .position import current_phase, legal_numbers, retreat_places, standing_units
 
 Causes = dict[str, dict[str, list[str]]]  # unit -> result word -> units, sorted
@@ -78,7 +79,7 @@ def _first_legal(games: VectorGame) -> Callable[[list[reading.GivenOrder]], read
         for order_text in several:
             if order_text.order is not None:
                 here = legal.get(order_text.order.unit.place.province, [])
-                fits = notation.matching_orders(games.map, games.vocabulary, order_text.order, here)
+                fits = matching_orders(games.map, games.vocabulary, order_text.order, here)
                 if len(fits) == 1 or (fits and order_text.order.kind == OrderKind.SUPPORT_MOVE):
                     return order_text
         return several[0]

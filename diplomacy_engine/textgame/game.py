@@ -32,6 +32,7 @@ from ..press.press import Press
 from ..rules import notation, reading
 from ..rules.game_rules import GameRules, RuleOptions
 from ..rules.map import Map, load_map
+from ..rules.order_matching import matching_orders
 from ..rules.phases import end_by_victory
 from ..rules.state import GameState
 from ..scoring.outcomes import figure_values
@@ -611,7 +612,7 @@ class Game:
             province = order.unit.place.province if order.units else NONE
             waives = [table.waive] if owed > 0 else []
             numbers = self._own_orders(p, province) if order.units else waives
-            numbers = notation.matching_orders(self.map, games.vocabulary, order, numbers)
+            numbers = matching_orders(self.map, games.vocabulary, order, numbers)
             if not numbers or (len(numbers) > 1 and order.kind != OrderKind.SUPPORT_MOVE):
                 return [], why_illegal(games, power, order, numbers)
         valid = [other[0] for _, other in orders_before if other]

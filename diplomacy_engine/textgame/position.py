@@ -28,6 +28,8 @@ from ..games.vector_game import VectorGame
 from ..records import convert
 from ..rules import notation, reading
 from ..rules.map import Map
+from ..rules.order_matching import matching_orders
+from ..rules.order_words import unit_phrase
 from ..rules.phases import end_by_victory
 from ..rules.state import adjustments_owed, can_build_in, is_retreat, reset_game
 from .saved_game import victors
@@ -267,7 +269,7 @@ def _load_last_orders(games: VectorGame, orders: Mapping | None, results: Mappin
                 v = order.unit.place.province
                 numbers = range(table.province_first[v], table.province_first[v + 1])
                 exact = games.vocabulary.number.get(text, NONE)
-                meanings = notation.matching_orders(games.map, games.vocabulary, order, numbers)
+                meanings = matching_orders(games.map, games.vocabulary, order, numbers)
                 number = exact if exact in numbers else min(meanings, default=NONE)
             if number == NONE:
                 raise UserError(f"nobody can have ordered {quoted(text, 60)} in a movement phase")
@@ -438,7 +440,7 @@ def _place_unit(
     location = games.map.location_index.get(code)
     text = notation.unit_text(games.map, unit)
     if location is None or not games.board.can_stand[unit.kind, location]:
-        raise UserError(f"{notation.unit_phrase(unit.kind)} cannot stand at {code}: {text}")
+        raise UserError(f"{unit_phrase(unit.kind)} cannot stand at {code}: {text}")
     if powers[0, province] != NONE:
         other = games.map.unit_text(kinds[0, province], locations[0, province])
         raise UserError(f"{text} and {other} are in one province")

@@ -2,7 +2,8 @@
 
 from ..constants import COASTS, NONE, OrderKind, Terrain, UnitKind, phase_kind
 from ..games.vector_game import VectorGame
-from ..rules.notation import OrderText, Place, UnitText, place_text, province_of, unit_phrase
+from ..rules.notation import OrderText, Place, UnitText, place_text, province_of
+from ..rules.order_words import unit_phrase
 from ..rules.state import can_build_in
 from .position import current_phase, owed_adjustments, retreat_places
 

@@ -9,6 +9,7 @@ from support.tables import read_table
 
 from diplomacy_engine import MAP_NAMES, Game, Map, load_map, vocabulary
 from diplomacy_engine.rules import notation, order_words, reading
+from diplomacy_engine.rules.order_matching import matching_orders
 from diplomacy_engine.textgame.order_texts import order_texts
 
 STANDARD = load_map("standard")
@@ -45,7 +46,7 @@ def test_every_order_of_the_vocabulary_reads_as_itself(name):
         text = words.texts[number]
         order = reading.read_order(game_map, text)
         assert order == reading.read_order(game_map, text.lower().replace(" - ", "-"))
-        assert notation.matching_orders(game_map, words, order, [number]) == [number]
+        assert matching_orders(game_map, words, order, [number]) == [number]
         if order.units:
             place = order.unit.place
             assert place.coast == game_map.board.location_coast[words.table.location[number]]
@@ -64,7 +65,7 @@ def test_codes_and_coasts_that_are_words_of_orders_are_places():
     for number, order_text in enumerate(words.texts):
         order = reading.read_order(game_map, order_text)
         assert order == reading.read_order(game_map, order_text.lower())
-        assert number in notation.matching_orders(game_map, words, order, range(len(words)))
+        assert number in matching_orders(game_map, words, order, range(len(words)))
         assert order_texts(order_text) == [order_text]
     for code, v in game_map.province_index.items():
         for place in (code, f"A {code}", f"*A {code}"):

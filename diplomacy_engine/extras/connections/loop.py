@@ -14,7 +14,7 @@ from ...players.advice import orders_by_player
 from ...players.protocols import Player
 from ...press.negotiators.negotiation import Negotiator
 from ...rules.map import Map
-from ...rules.notation import matching_orders
+from ...rules.order_matching import matching_orders
 from ...rules.reading import read_order
 from ...rules.state import seed_from
 from ...textgame.game import Game

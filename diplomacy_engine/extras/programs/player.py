@@ -17,7 +17,7 @@ from ...press.deals import MAX_CLAUSES, Offers, make_offers
 from ...press.negotiators.negotiation import Talk
 from ...press.press import PEACE_ALONE
 from ...rules.map import MAP_NAMES, Map
-from ...rules.notation import matching_orders
+from ...rules.order_matching import matching_orders
 from ...rules.reading import read_order
 from ...textgame.position import settle_coasts
 from . import lines
