@@ -54,7 +54,7 @@ def test_keywords_are_those_of_their_records():
         assert own.keys() == names
         assert all(own[name] == hints[name] for name in names & hints.keys())
     for kind in (settings.AgentSettings, settings.PowersSettings, settings.TalkSettings):
-        own, hints = get_type_hints(kind.OPTIONS), get_type_hints(kind)
+        own, hints = get_type_hints(kind.ARGUMENTS), get_type_hints(kind)
         for name in own.keys() & hints.keys():
             assert hints[name] in (own[name], object), name
 

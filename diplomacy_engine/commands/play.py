@@ -91,7 +91,9 @@ def _print_links(server: PlayServer) -> None:
 def _print_end(session: PlaySession) -> None:
     """Print the names of drawn members once the game is over, and the person's rank."""
     game, seed = session.game, session.record.seed
-    for power, seat in session.now.seats.items() if game.is_over else ():
+    if not game.is_over:
+        return
+    for power, seat in session.now.seats.items():
         if seat.player in session.drawn:
             population, member = _opponents.member_of(seat.player, game.map, seed)
             place = 1 + population.members.index(member)
@@ -108,12 +110,17 @@ def _print_end(session: PlaySession) -> None:
 
 def _open(flags: Play) -> PlaySession:
     """Return the game that flags begin or resume; it is saved from here on."""
-    game, record = _resumed(flags, flags.resume) if flags.resume else _begun(flags)
+    game, record = _game_of_file(flags, flags.resume) if flags.resume else _new_game(flags)
     _refuse_without_effect(flags, record)
-    file = _file(flags, game.map, record)
-    load = partial(_opponents.load, flags)
-    choices = _choices(flags, record)
-    return PlaySession(game, file, load, record, choices, _opponents.drawn, rank)
+    return PlaySession(
+        game=game,
+        file=_target_file(flags, game.map, record),
+        load=partial(_opponents.load, flags),
+        record=record,
+        choices=_choices(flags, record),
+        draw=_opponents.drawn,
+        rank=rank,
+    )
 
 
 def _refuse_without_effect(flags: Play, record: PlayRecord) -> None:
@@ -133,8 +140,13 @@ def _choices(flags: Play, record: PlayRecord) -> Choices:
     the players named play on all."""
     undecided = not (flags.resume or flags.map or flags.watch or flags.text or record.seats)
     everywhere = all(name in (*BOTS, *_opponents.TALKERS, MIXED) for name in named_players(flags))
-    maps = MAP_NAMES if undecided and everywhere else ()
-    return Choices(_opponents.offered, _opponents.mixed, _opponents.levels, _opponents.rated, maps)
+    return Choices(
+        offered=_opponents.offered,
+        mixed=_opponents.mixed,
+        levels=_opponents.levels,
+        rated=_opponents.rated,
+        maps=MAP_NAMES if undecided and everywhere else (),
+    )
 
 
 def _open_file(flags: Play, file: Path) -> PlaySession:
@@ -142,7 +154,7 @@ def _open_file(flags: Play, file: Path) -> PlaySession:
     return _open(Play(resume=str(file), greedy=flags.greedy, script=flags.script))
 
 
-def _begun(flags: Play) -> tuple[Game, PlayRecord]:
+def _new_game(flags: Play) -> tuple[Game, PlayRecord]:
     """Return a new game, of the map of the flags, or of the first policy that they name."""
     checkpoints = [name for name in named_players(flags) if name != MIXED]
     rules = rules_of(flags, map_of(flags.map, checkpoints, MAP))
@@ -151,7 +163,7 @@ def _begun(flags: Play) -> tuple[Game, PlayRecord]:
     return game, new_record(flags, game)
 
 
-def _resumed(flags: Play, file: str) -> tuple[Game, PlayRecord]:
+def _game_of_file(flags: Play, file: str) -> tuple[Game, PlayRecord]:
     """Return the game of a file, or one that begins from a phase of it."""
     notes: list[str] = []
     changes = rule_changes(flags)
@@ -163,9 +175,10 @@ def _resumed(flags: Play, file: str) -> tuple[Game, PlayRecord]:
         raise UserError(f"{file}: people cannot talk so; say --press offers or --press mutual")
     if flags.phase:
         game = _before_phase(game, flags.phase, file)
-    elif saved is not None:
-        return game, continued_record(flags, game, saved)
-    return game, new_record(flags, game)
+        return game, new_record(flags, game)
+    if saved is None:  # another program's game
+        return game, new_record(flags, game)
+    return game, continued_record(flags, game, saved)
 
 
 def _refuse_to_change(
@@ -195,13 +208,14 @@ def _before_phase(game: Game, phase: str, file: str) -> Game:
     return rebuild(game, names.index(name), concessions=False)
 
 
-def _file(flags: Play, game_map: Map, record: PlayRecord) -> Path:
+def _target_file(flags: Play, game_map: Map, record: PlayRecord) -> Path:
     """Return where the game is kept: in its own file, or a new one; no other is overwritten."""
-    own = flags.resume if record.tokens else None  # no tokens: a new game, or another program's
-    if name := flags.save or own:
+    # Without tokens it is a new game, or another program's.
+    resumed = flags.resume if record.tokens else None
+    if name := flags.save or resumed:
         file = Path(name)
         check_target(file)
-        if file.exists() and file != Path(own or ""):
+        if file.exists() and file != Path(resumed or ""):
             raise UserError(f"{file} exists; to continue the game in it, use --resume {file}")
         return file
     FOLDER.mkdir(parents=True, exist_ok=True)

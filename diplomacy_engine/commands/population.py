@@ -26,7 +26,7 @@ from ..matches import population as ratings
 from ..matches.figures import limit_text, mean_text, percent
 from ..matches.population_page import population_page
 from ..play.session import PERSON
-from ..players.loading import learning, load_members
+from ..players.loading import learning_module, load_members
 from ..players.policy.files import CHECKPOINT, policy_file
 from ..players.population import (
     FOLDERS,
@@ -206,7 +206,7 @@ def run_make(arguments: Make) -> int:
 
 
 def run_add(arguments: Add) -> int:
-    populations, path = learning("populations"), arguments.run
+    populations, path = learning_module("populations"), arguments.run
     (policy,) = populations.policies_of_run(path, 1)
     game_map = load_map(policy.settings["map"])
     population = read_population(population_folder(arguments.population, game_map), game_map)
@@ -243,7 +243,9 @@ def _member(game_map: Map, name: str, scheme: str, policy: Any, content: bytes) 
         file=f"{name}{MEMBER}",
         sha256=hashlib.sha256(content).hexdigest(),
         settings=policy.settings,
-        probe=learning("populations").member_probe(game_map, policy.settings, policy.weights),
+        probe=learning_module("populations").member_probe(
+            game_map, policy.settings, policy.weights
+        ),
     )
 
 
@@ -258,7 +260,7 @@ def _check_replaceable(folder: Path) -> None:
 def _packed_members(
     runs: "Iterable[RecipeRun]", copies: int, map_name: str, folder: Path
 ) -> list[PopulationMember]:
-    populations = learning("populations")
+    populations = learning_module("populations")
     members = [PopulationMember(name) for name in MEMBER_BOTS]
     for run in runs:
         for policy in populations.policies_of_run(run.folder, copies):

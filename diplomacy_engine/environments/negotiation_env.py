@@ -43,12 +43,12 @@ class NegotiationEnv(gymnasium.Env):
 
     metadata = METADATA | {"render_modes": []}
 
-    def __init__(self, map: str | Path = "standard", **settings: Unpack[TalkOptions]):
-        options, rules = env_settings(TalkSettings, map, settings, self)
-        self._reward = None if options.reward == "valid" else make_steady_mix(options.reward)
+    def __init__(self, map: str | Path = "standard", **arguments: Unpack[TalkOptions]):
+        settings, rules = env_settings(TalkSettings, map, arguments, self)
+        self._reward = None if settings.reward == "valid" else make_steady_mix(settings.reward)
         game_map = rules.map
-        self._seat = None if options.power is None else game_map.power_number(options.power)
-        self._partner = load_player(f"{options.answers}+{options.orders_by}", game_map=game_map)
+        self._seat = None if settings.power is None else game_map.power_number(settings.power)
+        self._partner = load_player(f"{settings.answers}+{settings.orders_by}", game_map=game_map)
         keeps = reads_history(self._partner)
         self._games = VectorGame(rules, 1, threads=1, auto_reset=False, keep_history=keeps)
         powers, units = self._games.num_powers, len(game_map.unit_powers) + 1

@@ -50,20 +50,20 @@ class DiplomacyParallelEnv(ParallelEnv):
 
     Args:
         map: a map's name or file.
-        settings: see docs/environments.md; among them `press`: `mutual`, `offers`, or None: no
+        arguments: see docs/environments.md; among them `press`: `mutual`, `offers`, or None: no
             talk; `binding`; and `break_cost`, the penalty of a power for each partner with which it
             breaks a deal in a phase.
     """
 
     metadata = METADATA | {"name": "diplomacy_v0", "is_parallelizable": True}
 
-    def __init__(self, map: str | Path = "small", **settings: Unpack[PowersOptions]):
-        options, rules = env_settings(PowersSettings, map, settings, self)
+    def __init__(self, map: str | Path = "small", **arguments: Unpack[PowersOptions]):
+        settings, rules = env_settings(PowersSettings, map, arguments, self)
         if rules.press not in (None, *STEPS):
             raise UserError(f"press: {quoted(rules.press)} is not one of {', '.join(STEPS)}")
-        self._settings, self.render_mode = options, options.render_mode
+        self._settings, self.render_mode = settings, settings.render_mode
         games = self._games = VectorGame(rules, 1, threads=1, auto_reset=False)
-        self._reward = options.reward_of(games.map)
+        self._reward = settings.reward_of(games.map)
         self.possible_agents = list(games.map.powers)
         self.agents: list[str] = []
         powers, provinces = games.num_powers, len(games.board.terrain)
@@ -93,7 +93,7 @@ class DiplomacyParallelEnv(ParallelEnv):
         elif rules.draw_votes:
             action = forms.with_vote(action)
         self._scale = forms.flat_scale(observed)
-        observed = forms.flat_space(self._scale) if options.flat else observed
+        observed = forms.flat_space(self._scale) if settings.flat else observed
         self.observation_spaces = {name: deepcopy(observed) for name in self.possible_agents}
         self.action_spaces = {name: deepcopy(action) for name in self.possible_agents}
         self._every_power = np.arange(powers, dtype=np.int8)

@@ -23,7 +23,8 @@ from .._suggest import did_you_mean
 from ..errors import UserError
 from ..players.protocols import Player
 from ..records import OnlyIf, changed, convert, refuse_without_effect
-from ..rules.game_rules import OPTIONS, EndOptions, GameRules, RuleOptions, TeamOptions
+from ..rules.game_rules import OPTIONS as RULE_NAMES
+from ..rules.game_rules import EndOptions, GameRules, RuleOptions, TeamOptions
 from ..rules.map import Map
 from ..scoring.mixes import RewardMix, make_steady_mix
 
@@ -84,7 +85,7 @@ class _AnySettings:
     loaded.
     """
 
-    OPTIONS: ClassVar[type]  # the keyword arguments, rules of the game among them
+    ARGUMENTS: ClassVar[type]  # the keyword arguments, rules of the game among them
     FIXED: ClassVar[RuleOptions] = {}  # rules that no argument changes
 
 
@@ -116,7 +117,7 @@ class AgentSettings(EnvSettings):
     """The settings of the environments of Gymnasium, which make `form`, `num_envs` and `threads`
     themselves."""
 
-    OPTIONS: ClassVar = AgentOptions
+    ARGUMENTS: ClassVar = AgentOptions
     form: FormName = "provinces"
     num_envs: Positive = 1
     threads: Positive | None = None
@@ -129,7 +130,7 @@ class AgentSettings(EnvSettings):
 class PowersSettings(EnvSettings):
     """The settings of the environments of PettingZoo."""
 
-    OPTIONS: ClassVar = PowersOptions
+    ARGUMENTS: ClassVar = PowersOptions
     FIXED: ClassVar[RuleOptions] = {"press_rounds": 1}
 
 
@@ -137,7 +138,7 @@ class PowersSettings(EnvSettings):
 class TalkSettings(_AnySettings):
     """The settings of the environment in which one power negotiates."""
 
-    OPTIONS: ClassVar = TalkOptions
+    ARGUMENTS: ClassVar = TalkOptions
     FIXED: ClassVar[RuleOptions] = {"press": "offers", "press_rounds": 1}
     power: str | None = None
     reward: str = "valid"
@@ -153,7 +154,7 @@ def env_settings(
     game: str | Path | Map | GameRules,
     arguments: Mapping[str, object],
     env: object,
-    **own: object,
+    **made_by_environment: object,
 ) -> tuple[_Settings, GameRules]:
     """Return the settings of an environment and the rules of its games.
 
@@ -162,18 +163,20 @@ def env_settings(
         game: the map, or rules that `arguments` change.
         arguments: its keyword arguments, settings and rules; a rule of None stays as it is.
         env: the environment, for messages.
-        own: settings that it makes itself, such as `form`.
+        made_by_environment: settings that are no arguments, such as `form`.
 
-    TypeError: there is no such argument; libraries look for Python's words of it. UserError: a
-    value does not fit, or the environment does not play by such rules."""
-    options = cls.OPTIONS.__annotations__
+    Raises:
+        TypeError: there is no such argument; libraries look for Python's words of it.
+        UserError: a value does not fit, or the environment does not play by such rules.
+    """
+    names = cls.ARGUMENTS.__annotations__
     for name in arguments:
-        if name not in options:
-            wrong = f"got an unexpected keyword argument {name!r}{did_you_mean(name, options)}"
+        if name not in names:
+            wrong = f"got an unexpected keyword argument {name!r}{did_you_mean(name, names)}"
             raise TypeError(f"{type(env).__name__}.__init__() {wrong}")
     setting_names = {field.name for field in fields(cls)}
     values = {name: value for name, value in arguments.items() if name in setting_names}
-    settings = convert(cls, values | own, "this environment")
+    settings = convert(cls, values | made_by_environment, "this environment")
     refuse_without_effect(settings, changed(settings))
     rules: dict = {n: v for n, v in arguments.items() if n not in setting_names and v is not None}
     return settings, _with_rules(cls, GameRules.of(game), rules)
@@ -184,8 +187,12 @@ def _with_rules(cls: type[_AnySettings], game: GameRules, rules: dict) -> GameRu
     other, or the game has one that is no argument of the environment."""
     # FIXED comes first, since some rules have an effect only with it (`binding` with press), and
     # last, since an argument may change it (`press` without rounds sets its own).
-    result = replace(GameRules.of(replace(game, **cls.FIXED), **rules), **cls.FIXED)
-    for name in changed(game).intersection(OPTIONS) - cls.OPTIONS.__annotations__.keys():
+    result = replace(game, **cls.FIXED)
+    result = GameRules.of(result, **rules)
+    result = replace(result, **cls.FIXED)
+    inherited = changed(game).intersection(RULE_NAMES)  # rules that the game brings with it
+    accepted = cls.ARGUMENTS.__annotations__.keys()  # these may change in this environment
+    for name in inherited - accepted:
         if getattr(game, name) != cls.FIXED.get(name):
             raise UserError(f"{name} has no effect in this environment")
     return result

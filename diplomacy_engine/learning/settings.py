@@ -18,7 +18,7 @@ from .._files import CONFIGS
 from .._progress import ended_by_reader, fail
 from ..errors import UserError
 from ..flags import dashed, named_flags, read_words
-from ..players.loading import learning
+from ..players.loading import learning_module
 from ..players.policy.files import policy_path
 from ..records import Dataclass, changed, convert, read_toml, refuse_without_effect
 from ..rules.map import MAP_NAMES
@@ -174,7 +174,7 @@ def _default(args_class: type[_Args], words: list[str], default_map: str | None)
     game_map = game_map or default_map
     if game_map is None and start:
         file = policy_path("start-from", start)[1]
-        game_map = learning("checkpoints").read(file)["args"]["map"]
+        game_map = learning_module("checkpoints").read(file)["args"]["map"]
     game_map = game_map or vars(args_class())["map"]
     return dataclasses.replace(with_file(args_class, game_map), map=game_map)
 
@@ -192,5 +192,5 @@ def _resumed(args_class: type[_Args], path: str) -> _Args:
     try:
         return run.settings(args_class, resume=path)
     except UserError:  # settings of another version are named as such, if that is what they are
-        learning("checkpoint_state").read_newest(run)
+        learning_module("checkpoint_state").read_newest(run)
         raise

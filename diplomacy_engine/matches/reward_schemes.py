@@ -46,7 +46,7 @@ class GamePairs(NamedTuple):
     seats: np.ndarray  # (2, pairs, P), number of the player at each power
     power: np.ndarray  # (pairs,)
     rewards: dict[str, np.ndarray]  # (2, pairs, P) float64, sums over the games, by name
-    differ: bool  # whether a game and its twin ever ended in different positions
+    any_differ: bool  # whether a game and its twin ever ended in different positions
 
 
 class Verdict(NamedTuple):
@@ -80,9 +80,9 @@ def play_pairs(
     num_powers = len(settings.game_map.powers)
     seeds, seats, power = _draw_pairs(settings.seed, num_pairs, num_powers, len(players))
     sums = {name: np.zeros(seats.shape) for name in rewards}
-    differ = False
-    for first in range(0, num_pairs, BATCH):
-        batch = slice(first, first + BATCH)
+    any_differ = False
+    for begin in range(0, num_pairs, BATCH):
+        batch = slice(begin, begin + BATCH)
         seated = seats[:, batch].reshape(-1, num_powers)  # first the games, then their twins
         games = settings.new_games(len(seated), players)
         games.seed_games(np.arange(len(seated)), np.tile(seeds[batch], 2))
@@ -91,9 +91,9 @@ def play_pairs(
             for name, amounts in paid.items():
                 sums[name][:, batch] += amounts.reshape(2, -1, num_powers)
             if progress is not None:
-                progress(first + np.count_nonzero(games.state.end != RUNNING) / 2)
-        differ = differ or _twins_differ(games)
-    return GamePairs(seeds, seats, power, sums, differ)
+                progress(begin + np.count_nonzero(games.state.end != RUNNING) / 2)
+        any_differ = any_differ or _twins_differ(games)
+    return GamePairs(seeds, seats, power, sums, any_differ)
 
 
 def _play(
@@ -168,10 +168,12 @@ def judge(rewards: np.ndarray, exchanged: np.ndarray) -> Verdict:
     refuted = itertools.takewhile(lambda scheme: contradiction[scheme].any(), contradiction)
     against = {scheme: int(contradiction[scheme].argmax()) for scheme in refuted}
     sums = rewards.sum(2)  # (2, pairs)
-    conflict, common = (float(pairs.any(1).mean()) for pairs in (along < 0, along > 0))
+    conflict = float((along < 0).any(1).mean())
+    common = float((along > 0).any(1).mean())
     low, high = float(sums.min()), float(sums.max())
     largest = float(sum_change.max())
-    return Verdict(SCHEMES[len(against)], low, high, largest, conflict, common, against)
+    scheme = next(s for s in SCHEMES if s not in against)  # none contradicts the last one
+    return Verdict(scheme, low, high, largest, conflict, common, against)
 
 
 class Group(NamedTuple):
@@ -189,16 +191,21 @@ def groups_of(game_map: Map) -> dict[str, Group]:
     0, 1. Without teams, all powers are agents of one group.
     """
     groups = {}
-    for depth, (group_of, agent_of) in enumerate(itertools.pairwise(game_map.teams.parts)):
-        for number in range(int(group_of.max()) + 1):
-            powers = np.flatnonzero(group_of == number)
-            agents, agent = np.unique(agent_of[powers], return_inverse=True)
+    # At each level, `whole` is the number of the group of each power, `parts` that of its agent.
+    for depth, (whole, parts) in enumerate(itertools.pairwise(game_map.teams.parts)):
+        for number in range(int(whole.max()) + 1):
+            powers = np.flatnonzero(whole == number)
+            agents, agent = np.unique(parts[powers], return_inverse=True)
             if len(agents) > 1:
-                name = f"within {'+'.join(game_map.powers[p] for p in powers)}"
-                if depth == 0:
-                    name = "between teams" if game_map.teams.text else "all powers"
-                groups[name] = Group(powers, agent)
+                groups[_group_name(game_map, depth, powers)] = Group(powers, agent)
     return groups
+
+
+def _group_name(game_map: Map, depth: int, powers: np.ndarray) -> str:
+    """Return the name of a group of powers at a level; level 0 is that of all powers."""
+    if depth == 0:
+        return "between teams" if game_map.teams.text else "all powers"
+    return f"within {'+'.join(game_map.powers[p] for p in powers)}"
 
 
 def check_reward(
@@ -223,10 +230,10 @@ def check_reward(
         raise UserError(f"this needs two different players or more, and at least {least} pairs")
     mix = make_reward_mix(reward, game_map)
     pairs = play_pairs(settings, players, mix.parts, num_pairs, progress)
-    if not pairs.differ:
+    if not pairs.any_differ:
         raise UserError("all games ended as their twins did: these players are too alike to tell")
     checks = []
-    for trained, weights in _weights_over_training(mix).items():
+    for training_share, weights in _weights_over_training(mix).items():
         paid = np.sum([weight * pairs.rewards[name] for name, weight in weights.items()], axis=0)
         for among, group in groups_of(game_map).items():
             verdict, count = _judge_group(pairs, paid, group)
@@ -234,7 +241,7 @@ def check_reward(
                 scheme: _example(game_map, names, pairs, paid, pair)
                 for scheme, pair in verdict.against.items()
             }
-            about_check = {"progress": trained, "among": among, "pairs": count}
+            about_check = {"progress": training_share, "among": among, "pairs": count}
             checks.append(about_check | verdict._asdict() | {"against": examples})
     about = {"reward": reward, "players": list(names), "pairs": num_pairs}
     return about | settings.facts() | {"checks": checks}
@@ -242,7 +249,7 @@ def check_reward(
 
 def _weights_over_training(mix: RewardMix) -> dict[float, dict[str, float]]:
     """Return the weights of a mix by the share of training that is over; one if they are alike."""
-    weights = {trained: mix.weights(trained) for trained in (0.0, 0.5, 1.0)}
+    weights = {share: mix.weights(share) for share in (0.0, 0.5, 1.0)}
     alike = weights[0.0] == weights[0.5] == weights[1.0]
     return {0.0: weights[0.0]} if alike else weights
 

@@ -69,7 +69,8 @@ def load_player(
     """
     spec = assuming(parse_player(name), assume)
     player = _Loader(game_map, script, device, greedy, careful).load(spec)
-    vars(player)["spec"] = spec  # by which matches know equal players
+    # By it matches know equal players. No class declares it: a user's own player needs none.
+    vars(player)["spec"] = spec
     return player
 
 
@@ -89,27 +90,28 @@ class _Loader:
             case names.BotSpec():
                 return make_bot(spec.name)
             case names.PolicySpec():
-                return self._named(spec, self._policy(spec))
+                return self._configured(spec, self._policy(spec))
             case names.MemberSpec():
-                return self._named(spec, self._member(spec))
+                return self._configured(spec, self._member(spec))
             case names.SearchSpec():
                 return make_search(spec, self.load)
             case names.VoiceSpec():
                 is_talker = spec.kind == "talker"
-                voice = language("talker").Talker if is_talker else NEGOTIATORS[spec.kind]
+                voice = language_module("talker").Talker if is_talker else NEGOTIATORS[spec.kind]
                 return voice(self.load(spec.player), short_name(spec), **dict(spec.options))
             case names.LanguageSpec():
-                loading = language("loading")
+                loading = language_module("loading")
                 return loading.load_language_player(spec, self.device, self.greedy)
             case names.ProgramSpec():
                 programs = importlib.import_module("diplomacy_engine.extras.programs.player")
                 return programs.start_program(spec, self.greedy)
             case names.OwnSpec():
                 return _own_player(spec)
-        raise PlayerError(
-            f"{quoted(spec.text)} is a member of a population that `play` draws for each game; "
-            "name a member or a policy here"
-        )
+            case _:  # DrawnSpec and SelfSpec have no player of their own
+                raise PlayerError(
+                    f"{quoted(spec.text)} is a member of a population that `play` draws for each "
+                    "game; name a member or a policy here"
+                )
 
     def _policy(self, spec: names.PolicySpec) -> Any:
         saved = _checkpoint(spec)
@@ -117,14 +119,14 @@ class _Loader:
             check_map(saved, f"checkpoint {saved.path}", self.game_map)
         script = spec.script or self.script
         greedy = spec.greedy or self.greedy
-        return learning("registry").policy_of_checkpoint(saved, script, greedy, self.device)
+        return learning_module("registry").policy_of_checkpoint(saved, script, greedy, self.device)
 
     def _member(self, spec: names.MemberSpec) -> Any:
         population = read_population(Path(spec.path).parent, self.game_map)
         members = [population.member(spec.name)]
         return load_members(population, members, greedy=self.greedy or spec.greedy, threads=1)[0]
 
-    def _named(self, spec: PlayerSpec, player: Any) -> Player:
+    def _configured(self, spec: PlayerSpec, player: Any) -> Player:
         """Return a player with its name, that gives its orders as carefully as is wanted."""
         player.name = short_name(spec)
         player.careful = self.careful
@@ -210,18 +212,18 @@ def load_members(
     weights = [read_weights(population, member) for member in policies]  # before torch is loaded
     players: dict[str, Player] = {m.name: make_bot(m.name) for m in members if not m.file}
     if policies:
-        how = {"greedy": greedy, "threads": threads or usable_cores()}
-        make = learning("populations").population_players
-        players |= {p.name: p for p in make(population, policies, weights, **how)}
+        options = {"greedy": greedy, "threads": threads or usable_cores()}
+        make = learning_module("populations").population_players
+        players |= {p.name: p for p in make(population, policies, weights, **options)}
     return [players[member.name] for member in members]
 
 
-def learning(module: str) -> ModuleType:
+def learning_module(module: str) -> ModuleType:
     """Return a module of learning/, which loads PyTorch."""
     return importlib.import_module(f"diplomacy_engine.learning.{module}")
 
 
-def language(module: str) -> ModuleType:
+def language_module(module: str) -> ModuleType:
     """Return a module of extras/language/."""
     return importlib.import_module(f"diplomacy_engine.extras.language.{module}")
 
@@ -245,7 +247,7 @@ def _checkpoint(spec: names.PolicySpec) -> Any:
 def _read_checkpoint(path: Path, version: tuple[int, ...]) -> Any:
     """Return what a file holds. The newest is kept, since a command asks for a policy's map first
     and then for its player; another `version` is another file under the same path."""
-    return learning("checkpoints").read(path)
+    return learning_module("checkpoints").read(path)
 
 
 def check_map(saved: dict, what: str, game_map: Map) -> None:

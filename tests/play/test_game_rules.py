@@ -16,7 +16,7 @@ from diplomacy_engine import Game, Map, UserError, VectorGame, load_map, make_bo
 from diplomacy_engine.commands import cli
 from diplomacy_engine.commands._flags import Evaluate, Play
 from diplomacy_engine.commands._matches import rules_of
-from diplomacy_engine.commands.play import _resumed
+from diplomacy_engine.commands.play import _game_of_file
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
 from diplomacy_engine.environments.settings import AgentSettings, PowersSettings
 from diplomacy_engine.matches.forks import fork
@@ -85,7 +85,7 @@ def resumed(file, rules: GameRules, **flags) -> GameRules:
     if rules.press == "propose-choose":  # which people at the page do not have
         return rules
     arguments = Play(resume=str(saved_in(file, rules)), against=("hold",), **flags)
-    return _resumed(arguments, arguments.resume)[0].rules
+    return _game_of_file(arguments, arguments.resume)[0].rules
 
 
 def in_a_match(rules: GameRules) -> GameRules:
@@ -96,7 +96,7 @@ def in_a_match(rules: GameRules) -> GameRules:
 def by_its_spec(rules: GameRules) -> GameRules:
     options = {
         name: getattr(rules, name)
-        for name in AgentSettings.OPTIONS.__annotations__
+        for name in AgentSettings.ARGUMENTS.__annotations__
         if hasattr(rules, name)
     }
     env = gymnasium.make("diplomacy_engine:Diplomacy-v0", map=rules.map, **options)
@@ -114,7 +114,9 @@ def of_all_powers(rules: GameRules) -> GameRules:
         name = str(error).split()[0].rstrip(":")
         usual = GameRules("small")
         assert getattr(rules, name) != getattr(usual, name)
-        assert name not in PowersSettings.OPTIONS.__annotations__ or rules.press == "propose-choose"
+        assert (
+            name not in PowersSettings.ARGUMENTS.__annotations__ or rules.press == "propose-choose"
+        )
         return rules
 
 

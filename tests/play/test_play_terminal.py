@@ -17,7 +17,7 @@ from diplomacy_engine import BOTS, MAP_NAMES, Game, make_bot
 from diplomacy_engine.commands._flags import Play
 from diplomacy_engine.commands._opponents import mixed, offered
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.commands.play import _resumed
+from diplomacy_engine.commands.play import _game_of_file
 from diplomacy_engine.play.file import HOST, PLAYER, Seat
 from diplomacy_engine.play.session import Choices, PlaySession
 from diplomacy_engine.play.terminal import TextGame
@@ -192,7 +192,7 @@ def test_a_game_goes_on_as_its_file_says_but_for_flags(named, file):
     flags = {"hint": "small-pure-2", "seed": 5, "against": ("hold",)}
     flags = {name: flags[name] for name in named}
     kept = {"hint": "small-pure-1", "seed": 4, "against": ("random",)} | flags
-    record = _resumed(Play(resume=str(file), **flags), str(file))[1]
+    record = _game_of_file(Play(resume=str(file), **flags), str(file))[1]
     assert (record.hint, record.seed, tuple(record.opponents)) == tuple(kept.values())
     assert record.seats["RUSSIA"] == Seat(PLAYER, *kept["against"])
 
