@@ -49,7 +49,7 @@ def _some_player_is(*kinds: str, alone: bool = False) -> Callable[..., bool]:
 
         types = tuple(getattr(names, kind) for kind in kinds)
         players = _named_players(flags)
-        if not players or getattr(flags, "resume", None) or _page_asks(flags):
+        if not players or getattr(flags, "resume", None) or getattr(flags, "page_asks", False):
             return True
         for player in players:
             parts = [*names.parts(player)]
@@ -64,14 +64,11 @@ def _some_player_is(*kinds: str, alone: bool = False) -> Callable[..., bool]:
 
 def _named_players(flags: Any) -> list[str]:
     """Return the players that flags name, whichever of these flags the command has."""
-    values = [getattr(flags, name, None) for name in ("player", "against", "players", "hint")]
-    return [name for v in values for name in ([v] if isinstance(v, str) else v or ())]
-
-
-def _page_asks(flags: Any) -> bool:
-    """Tell whether `play` shows a page on which its host chooses the players."""
-    asks = not getattr(flags, "text", True) and hasattr(flags, "guest")
-    return asks and not (flags.power or flags.guest or flags.watch)
+    players: list[str] = []
+    for flag in ("player", "against", "players", "hint"):
+        value = getattr(flags, flag, None) or ()
+        players += [value] if isinstance(value, str) else value
+    return players
 
 
 def _is_page(flags: Any) -> bool:
@@ -93,6 +90,9 @@ _HAS_SEAT = OnlyIf(
     lambda flags: DUMMIES not in getattr(flags, "power", ()),
 )
 _NEEDS_PAGE = OnlyIf("with --text there is no page", lambda flags: not flags.text)
+
+
+# --- Flags of several commands --------------------------------------------------------------------
 
 
 @dataclass(kw_only=True)
@@ -181,8 +181,11 @@ class MatchFlags(PlayerFlags, DealFlags, TeamFlags, GameFlags):
     """how many games --save-games writes; None: 10"""
 
 
+# --- Matches --------------------------------------------------------------------------------------
+
+
 @dataclass(kw_only=True)
-class Evaluated:
+class EvaluateFirstFlags:
     """The flags that `evaluate` shows first."""
 
     player: str
@@ -192,7 +195,7 @@ class Evaluated:
 
 
 @dataclass(kw_only=True)
-class Evaluate(MatchFlags, Evaluated):
+class Evaluate(MatchFlags, EvaluateFirstFlags):
     """Play a player as every power equally often against copies of another, and print a table of
     its results with 95% intervals.
 
@@ -204,7 +207,7 @@ class Evaluate(MatchFlags, Evaluated):
 
 
 @dataclass(kw_only=True)
-class Seated:
+class TournamentFirstFlags:
     """The flag that `tournament` shows first."""
 
     players: tuple[str, ...]
@@ -212,7 +215,7 @@ class Seated:
 
 
 @dataclass(kw_only=True)
-class Tournament(MatchFlags, Seated):
+class Tournament(MatchFlags, TournamentFirstFlags):
     """Seat several players at mixed tables, each as every power equally often, and print their
     ratings, how often each ends above each other, and their results with each power.
 
@@ -220,6 +223,9 @@ class Tournament(MatchFlags, Seated):
       tournament --players small-pure-1 small-pure-2 dumbbot random
       tournament --players runs/small__... dumbbot --games 500 --csv results.csv
     """
+
+
+# --- Players, maps and rewards --------------------------------------------------------------------
 
 
 @dataclass
@@ -272,7 +278,7 @@ class CheckMap:
 
 
 @dataclass(kw_only=True)
-class Checked:
+class CheckRewardFirstFlags:
     """The flags that `check-reward` shows first."""
 
     reward: str
@@ -286,7 +292,7 @@ class Checked:
 
 
 @dataclass(kw_only=True)
-class CheckReward(TeamFlags, GameFlags, Checked):
+class CheckReward(TeamFlags, GameFlags, CheckRewardFirstFlags):
     """Play pairs of games that differ in the policy of one power, and print the scheme of the
     reward: non-learnable, isolated, competitive, collaborative or a social dilemma. Games can rule
     out a scheme but never prove it.
@@ -300,6 +306,9 @@ class CheckReward(TeamFlags, GameFlags, Checked):
     """training script that plays the checkpoints"""
     json: str | None = None
     """file for the whole result"""
+
+
+# --- Games and maps of other programs, saved games ------------------------------------------------
 
 
 @dataclass
@@ -422,6 +431,9 @@ class Review:
     """map of the games; None: the one they name"""
 
 
+# --- Seats on servers -----------------------------------------------------------------------------
+
+
 @dataclass(kw_only=True)
 class SeatFlags(PlayerFlags):
     """Flags of commands that play in a game of a server."""
@@ -443,7 +455,7 @@ class SeatFlags(PlayerFlags):
 
 
 @dataclass(kw_only=True)
-class ServerFlags:
+class DiplomacyFirstFlags:
     """The flags that `connect diplomacy` shows first."""
 
     address: Positional[str]
@@ -463,7 +475,7 @@ class ServerFlags:
 
 
 @dataclass(kw_only=True)
-class ServerSeat:
+class ServerSeatFlags:
     """The game and the powers that `connect diplomacy` plays."""
 
     game_id: Annotated[str | None, _HAS_SEAT] = None
@@ -485,9 +497,11 @@ class ServerSeat:
     each movement phase, at most a third of the deadline; None: 10"""
 
 
-@OnlyIf("with --list nobody plays", lambda flags: not flags.list).for_all(SeatFlags, ServerSeat)
+@OnlyIf("with --list nobody plays", lambda flags: not flags.list).for_all(
+    SeatFlags, ServerSeatFlags
+)
 @dataclass(kw_only=True)
-class Diplomacy(SeatFlags, ServerSeat, ServerFlags):
+class Diplomacy(SeatFlags, ServerSeatFlags, DiplomacyFirstFlags):
     """Play on a server of the diplomacy package. That package need not be installed here.
 
     examples:
@@ -498,7 +512,7 @@ class Diplomacy(SeatFlags, ServerSeat, ServerFlags):
 
 
 @dataclass(kw_only=True)
-class SiteFlags:
+class WebdipFirstFlags:
     """The flags that `connect webdip` shows first."""
 
     url: Positional[str] = ""
@@ -514,7 +528,7 @@ class SiteFlags:
 
 
 @dataclass(kw_only=True)
-class Webdip(SeatFlags, SiteFlags):
+class Webdip(SeatFlags, WebdipFirstFlags):
     """Play on a webDiplomacy site with the API of September 2026. Environment variables replace
     missing arguments: WEBDIP_URL, WEBDIP_API_KEY, WEBDIP_GAME_ID, WEBDIP_COUNTRY_ID, WEBDIP_SEED,
     WEBDIP_END_YEAR. The key is read from there or from a file only.
@@ -522,6 +536,9 @@ class Webdip(SeatFlags, SiteFlags):
     example:
       connect webdip https://example.org --game-id 5 --player dumbbot
     """
+
+
+# --- Populations ----------------------------------------------------------------------------------
 
 
 @dataclass
@@ -561,7 +578,7 @@ class Make:
 
 
 @dataclass(kw_only=True)
-class Among:
+class AmongFlags:
     """The population in which `population rank` and `population add` place a player."""
 
     population: str | None = None
@@ -571,7 +588,7 @@ class Among:
 
 
 @dataclass(kw_only=True)
-class Ranked(Among):
+class RankFirstFlags(AmongFlags):
     """The players that `population rank` rates, or the games by which it rates a person."""
 
     player: tuple[str, ...] = ()
@@ -591,7 +608,7 @@ class Ranked(Among):
 
 
 @dataclass(kw_only=True)
-class RankGames:
+class RankGamesFlags:
     """The games by which a player is rated."""
 
     games: Count | None = None
@@ -602,9 +619,9 @@ class RankGames:
 
 @OnlyIf(
     "--saved-games are played already, and without teams", lambda flags: not flags.saved_games
-).for_all(PlayerFlags, TeamFlags, RankGames)
+).for_all(PlayerFlags, TeamFlags, RankGamesFlags)
 @dataclass(kw_only=True)
-class Rank(PlayerFlags, TeamFlags, RankGames, Ranked):
+class Rank(PlayerFlags, TeamFlags, RankGamesFlags, RankFirstFlags):
     """Play against the members of a population, and print the rating with its 95% interval, the
     rank, and the population share: averaged over members, the share of games in which the player
     ends above that member. --saved-games rates a person by games played instead.
@@ -618,7 +635,7 @@ class Rank(PlayerFlags, TeamFlags, RankGames, Ranked):
 
 
 @dataclass(kw_only=True)
-class Add(RankGames, Among):
+class Add(RankGamesFlags, AmongFlags):
     """Add the newest policy of a run to a population, rated by games among the members, whose
     ratings stay.
 
@@ -652,8 +669,11 @@ class Show:
     the population's folder, if there"""
 
 
+# --- Play -----------------------------------------------------------------------------------------
+
+
 @dataclass(kw_only=True)
-class Begin:
+class PlayFirstFlags:
     """The flags that `play` shows first: the map, the players, and how the game is shown."""
 
     map: str | None = None
@@ -681,7 +701,7 @@ class Begin:
 
 
 @dataclass(kw_only=True)
-class Play(PlayerFlags, DealFlags, TeamFlags, Begin):
+class Play(PlayerFlags, DealFlags, TeamFlags, PlayFirstFlags):
     """Play a game on a page of your own machine. The command prints a link for you, one for each
     guest and one for watching. The game is saved after every step.
 
@@ -723,3 +743,8 @@ class Play(PlayerFlags, DealFlags, TeamFlags, Begin):
     """address to listen on; 0.0.0.0 lets other machines of your network in"""
     port: Annotated[int, Meta(ge=0, le=65535), _NEEDS_PAGE] = 8000
     """port of the page; 0 for any free one"""
+
+    @property
+    def page_asks(self) -> bool:
+        """Whether the host chooses the players on the page."""
+        return not (self.text or self.power or self.guest or self.watch)

@@ -211,11 +211,11 @@ def _before_phase(game: Game, phase: str, file: str) -> Game:
 def _target_file(flags: Play, game_map: Map, record: PlayRecord) -> Path:
     """Return where the game is kept: in its own file, or a new one; no other is overwritten."""
     # Without tokens it is a new game, or another program's.
-    resumed = flags.resume if record.tokens else None
-    if name := flags.save or resumed:
+    own_file = flags.resume if record.tokens else None
+    if name := flags.save or own_file:
         file = Path(name)
         check_target(file)
-        if file.exists() and file != Path(resumed or ""):
+        if file.exists() and file != Path(own_file or ""):
             raise UserError(f"{file} exists; to continue the game in it, use --resume {file}")
         return file
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -39,8 +40,17 @@ from .ranks import Ranks
 from .run_folder import RunFolder
 from .run_log import RunLog
 
-RUN_FORMAT = 8  # of that state; another when an attribute, or a key of `_made_anew`, is renamed
+# Of that state. It is another one when an attribute, or a key of `_external_objects`, is renamed.
+RUN_FORMAT = 8
 _References = dict[str, weakref.ref[object]]  # to attributes, by name
+
+
+class PackedRun(NamedTuple):
+    """The state of a run, as `pack` returns it on each process."""
+
+    shared_bytes: bytes  # what all processes share
+    rank_bytes: bytes  # what this one has of its own
+    objects: list  # in the state
 
 
 def check_run(run: Run, ranks: Ranks) -> None:
@@ -50,12 +60,13 @@ def check_run(run: Run, ranks: Ranks) -> None:
     is in the first, and nothing may hold the object that the second run made in its place.
     """
     advice = "draw it before `seed_generators(local.seed)`"
-    shared_bytes, rank_bytes, parts = pack(run, ranks, advice)
-    check_optimizers(run, parts)
+    state = pack(run, ranks, advice)
+    check_optimizers(run, state.objects)
     run.setup.policy(run)  # raises if a checkpoint cannot have its policy
     with probes.kept_generators():
-        second, originals = _restored_copy(run, ranks, _saved(run, shared_bytes, [rank_bytes]))
-        if pack(second, ranks, advice)[:2] != (shared_bytes, rank_bytes):
+        saved = _saved(run, state.shared_bytes, [state.rank_bytes])
+        second, originals = _restored_copy(run, ranks, saved)
+        if pack(second, ranks, advice)[:2] != state[:2]:  # their bytes
             _refuse_changed(run, second)
     _refuse_held(run, originals)  # while the second run lives, whose parts may hold them
 
@@ -129,13 +140,13 @@ def save(run: Run, ranks: Ranks, log: RunLog) -> None:
     """Write a checkpoint from which the run continues exactly; all ranks call this."""
     with log.clock("saving"):
         files = log.flush()
-        shared_bytes, rank_bytes, _ = pack(run, ranks, "sum it over all of them with `ranks.sum`")
-        gathered = ranks.gather(rank_bytes)
+        state = pack(run, ranks, "sum it over all of them with `ranks.sum`")
+        gathered = ranks.gather(state.rank_bytes)
         if ranks.rank > 0:
             return
         agents = run.pool.agents
         copies = [n for n in run.results.duels if n in agents]  # the others are bots
-        saved = run.setup.policy(run) | _saved(run, shared_bytes, gathered)
+        saved = run.setup.policy(run) | _saved(run, state.shared_bytes, gathered)
         saved |= {"evaluations": run.evaluations, "evaluated_at": run.evaluated_at}
         saved |= {"copies": {run.pool.frozen_at[n]: agents[n].state_dict() for n in copies}}
         saved |= {"wandb_id": log.wandb_id, "files": files, "seconds": log.seconds}
@@ -150,46 +161,51 @@ def _saved(run: Run, shared_bytes: bytes, gathered: Sequence[bytes]) -> dict:
     return saved | {"device": run.setup.device.type, "next_hook": RemovableHandle.next_id}
 
 
-def pack(run: Run, ranks: Ranks, advice: str = "") -> tuple[bytes, bytes, list]:
-    """Return the state of a run that all processes share, that of this one, and the objects in it.
+def pack(run: Run, ranks: Ranks, advice: str = "") -> PackedRun:
+    """Return the state of a run.
 
     UserError: an attribute cannot be kept, or differs between processes; then `advice` is what to
     do about it.
     """
-    anew = _made_anew(run)
+    external = _external_objects(run)
     attributes = _attributes(run)
     of_rank = {name: attributes.pop(name) for name in run.OF_RANK}
     rank_state = of_rank, probes.generators(run.setup.device)
     try:
-        shared_bytes, parts = dumps(attributes, anew)
-        rank_bytes, rank_parts = dumps(rank_state, ChainMap(dict(enumerate(parts)), anew))
+        shared_bytes, parts = dumps(attributes, external)
+        rank_bytes, rank_parts = dumps(rank_state, ChainMap(dict(enumerate(parts)), external))
     except Exception:
-        _refuse_unkept(run)
+        _name_what_cannot_be_kept(run)
         raise
     if len({*ranks.gather(hashlib.sha256(shared_bytes).digest())}) > 1:
-        everywhere = ranks.gather(_hashes(run))
-        for name in set().union(*everywhere) - {*run.OF_RANK}:
-            if len({hashes.get(name) for hashes in everywhere}) > 1:
-                raise UserError(
-                    f"run.{name} differs between processes, and a checkpoint keeps one for all: "
-                    f"{advice}, or if each is to have its own, name {name} in OF_RANK"
-                )
-    return shared_bytes, rank_bytes, parts + rank_parts
+        _refuse_different_between_ranks(run, ranks, advice)
+    return PackedRun(shared_bytes, rank_bytes, parts + rank_parts)
+
+
+def _refuse_different_between_ranks(run: Run, ranks: Ranks, advice: str) -> None:
+    """Raise UserError with the name of an attribute that differs between processes."""
+    everywhere = ranks.gather(_hashes(run))
+    for name in set().union(*everywhere) - {*run.OF_RANK}:
+        if len({hashes.get(name) for hashes in everywhere}) > 1:
+            raise UserError(
+                f"run.{name} differs between processes, and a checkpoint keeps one for all: "
+                f"{advice}, or if each is to have its own, name {name} in OF_RANK"
+            )
 
 
 def unpack(
-    saved: Mapping, rank: int, anew: Mapping[str, object], device: str
+    saved: Mapping, rank: int, external: Mapping[str, object], device: str
 ) -> tuple[dict[str, object], list]:
     """Return the attributes of a run of process `rank`, and the states of its generators.
 
-    `anew` are the objects that are not in the checkpoint, by key; tensors come to `device`.
+    `external` are the objects that are not in the checkpoint, by key; tensors come to `device`.
     """
-    shared = loads(saved["run"].numpy().tobytes(), anew, saved["device"], device)
+    shared = loads(saved["run"].numpy().tobytes(), external, saved["device"], device)
     # The bytes of a rank name shared objects by their numbers in the order in which `dumps` visited
     # them, which is the same for these, as they are equal.
-    by_number = dict(enumerate(dumps(shared, anew)[1]))
+    by_number = dict(enumerate(dumps(shared, external)[1]))
     rank_bytes = saved["ranks"][rank].numpy().tobytes()
-    of_rank, generators = loads(rank_bytes, {**anew, **by_number}, saved["device"], device)
+    of_rank, generators = loads(rank_bytes, {**external, **by_number}, saved["device"], device)
     return dict(shared) | of_rank, generators
 
 
@@ -199,33 +215,33 @@ def _attributes(run: Run) -> dict[str, object]:
     return {name: part for name, part in vars(run).items() if name not in (*run.REBUILT, *cached)}
 
 
-def _made_anew(run: Run) -> dict[str, object]:
+def _external_objects(run: Run) -> dict[str, object]:
     """Return what the script, __init__ of a run, Python or PyTorch makes anew, by key.
 
     A checkpoint has the key in the place of such an object, see pickling.py.
     """
     # Globals of the script's module, which a new process imports.
-    anew = {f".{name}": part for name, part in vars(sys.modules[type(run).__module__]).items()}
-    anew |= {name: attrgetter(name)(run) for name in run.REBUILT} | {"run": run}
-    anew |= {"random": random._inst, "numpy": np.random.mtrand._rand}  # the global generators
-    anew |= {"torch": torch.default_generator}
+    external = {f".{name}": part for name, part in vars(sys.modules[type(run).__module__]).items()}
+    external |= {name: attrgetter(name)(run) for name in run.REBUILT} | {"run": run}
+    external |= {"random": random._inst, "numpy": np.random.mtrand._rand}  # the global generators
+    external |= {"torch": torch.default_generator}
     for name, module in run.agent.named_modules():
         if is_parametrized(module):  # PyTorch makes a class of its own for it
-            anew[f"class of {name}"] = type(module)
+            external[f"class of {name}"] = type(module)
             for number, hook in enumerate(module._load_state_dict_pre_hooks.values()):
-                anew[f"hook {number} of {name}"] = hook.hook
+                external[f"hook {number} of {name}"] = hook.hook
         if hasattr(module, "dynamo_ctx"):  # torch.compile
-            anew[f"compiled {type(module._orig_mod).__qualname__}"] = module.dynamo_ctx
-    return anew
+            external[f"compiled {type(module._orig_mod).__qualname__}"] = module.dynamo_ctx
+    return external
 
 
 def _hashes(run: Run) -> dict[str, str]:
     """Return a hash of each attribute of a run; UserError if one cannot be kept."""
-    anew = _made_anew(run)
+    external = _external_objects(run)
     hashes = {}
     for name, part in _attributes(run).items():
         try:
-            hashes[name] = hashlib.sha256(dumps(part, anew)[0]).hexdigest()
+            hashes[name] = hashlib.sha256(dumps(part, external)[0]).hexdigest()
         except Exception as error:
             raise UserError(
                 f"a checkpoint cannot keep run.{name} ({reason(error)}): if __init__ makes it anew "
@@ -234,7 +250,7 @@ def _hashes(run: Run) -> dict[str, str]:
     return hashes
 
 
-def _refuse_unkept(run: Run) -> None:
+def _name_what_cannot_be_kept(run: Run) -> None:
     """Raise UserError with the name of the attribute that cannot be kept, if one alone cannot."""
     _hashes(run)
 
@@ -242,8 +258,9 @@ def _refuse_unkept(run: Run) -> None:
 def restore(run: Run, saved: Mapping, ranks: Ranks) -> None:
     """Load the state of this process from a checkpoint into a new run."""
     device = str(run.setup.device)
-    attributes, generators = unpack(saved, ranks.rank, _made_anew(run), device)
-    for name in _attributes(run).keys() - attributes.keys():
+    attributes, generators = unpack(saved, ranks.rank, _external_objects(run), device)
+    if missing := _attributes(run).keys() - attributes.keys():
+        name = next(iter(missing))
         raise UserError(f"the script makes run.{name}, which the checkpoint does not have")
     for name in vars(run).keys() - {*run.REBUILT}:
         delattr(run, name)

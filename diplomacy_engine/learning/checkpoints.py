@@ -20,12 +20,12 @@ from ..records import convert
 from ..rules.map import MAP_NAMES, Map, MapError, load_map
 from ..rules.vocabulary import vocabulary
 
-CHECKPOINT_FORMAT = 1
+CHECKPOINT_FORMAT = 1  # and the only one in Header
 MOST_BYTES = 8 * 2**30  # of a file
-MOST_NAMED = 64 * 2**20  # bytes of a checkpoint's dictionary, its tensors apart
+MOST_PICKLE_BYTES = 64 * 2**20  # of a checkpoint's dictionary, its tensors apart
 MOST_ITEMS = 5_000_000  # in all dictionaries, lists and tuples of a checkpoint together
 MOST_WEIGHT = 1e6  # a weight beyond is one that learning has blown up
-MOST_MOMENT = 1e30  # the same of Adam's running means of gradients and their squares
+MOST_ADAM_MOMENT = 1e30  # the same of Adam's running means of gradients and their squares
 RENAMED = {  # settings by their names in version 0.4
     "help_others": "cross_support",
     "average_power": "average_exponent",
@@ -88,7 +88,7 @@ def read(path: str | Path) -> Checkpoint:
             if parts.testzip() is not None:  # torch.load does not look at the checksums
                 raise ValueError("a part has the wrong checksum")
         saved = torch.load(path, map_location="cpu", weights_only=True)
-        if not _is_small(saved):
+        if not _has_few_items(saved):
             raise ValueError("it has too many items")
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -126,12 +126,14 @@ def _check_sizes(file: BinaryIO, parts: zipfile.ZipFile) -> None:
         raise ValueError("a part is compressed")
     if size > MOST_BYTES or sum(part.file_size for part in members) > size:
         raise ValueError("its parts are too large")
-    if any(part.file_size > MOST_NAMED for part in members if part.filename.endswith(".pkl")):
+    pickles = (part for part in members if part.filename.endswith(".pkl"))
+    if any(part.file_size > MOST_PICKLE_BYTES for part in pickles):
         raise ValueError("its dictionary is too large")
 
 
-def _is_small(value: object) -> bool:
-    """Tell whether going through a value comes to an end; lists may hold each other many times."""
+def _has_few_items(value: object) -> bool:
+    """Tell whether a value has at most MOST_ITEMS. An item counts each time that a list holds it,
+    so lists that hold each other many times have too many."""
     num_items, pending = 0, [value]
     while pending:
         value = pending.pop()
@@ -159,10 +161,11 @@ def is_sound(weights: Iterable[torch.Tensor], moments: Iterable[Mapping]) -> boo
     """Tell whether weights, and what Adam keeps of each, are numbers that have not blown up."""
     values = (value for figures in moments for value in figures.values())
     tensors = (value for value in values if isinstance(value, torch.Tensor))
-    return _within(weights, MOST_WEIGHT) and _within(tensors, MOST_MOMENT)
+    return _all_within(weights, MOST_WEIGHT) and _all_within(tensors, MOST_ADAM_MOMENT)
 
 
-def _within(tensors: Iterable[torch.Tensor], most: float) -> bool:
+def _all_within(tensors: Iterable[torch.Tensor], most: float) -> bool:
+    """Tell whether all values of tensors lie from -most to most; what is no number does not."""
     return all(bool((tensor.detach().abs() <= most).all()) for tensor in tensors)
 
 

@@ -191,11 +191,13 @@ def groups_of(game_map: Map) -> dict[str, Group]:
     0, 1. Without teams, all powers are agents of one group.
     """
     groups = {}
-    # At each level, `whole` is the number of the group of each power, `parts` that of its agent.
-    for depth, (whole, parts) in enumerate(itertools.pairwise(game_map.teams.parts)):
-        for number in range(int(whole.max()) + 1):
-            powers = np.flatnonzero(whole == number)
-            agents, agent = np.unique(parts[powers], return_inverse=True)
+    # At each level, each power has the number of its group and, within this, of its agent.
+    for depth, (group_numbers, agent_numbers) in enumerate(
+        itertools.pairwise(game_map.teams.parts)
+    ):
+        for number in range(int(group_numbers.max()) + 1):
+            powers = np.flatnonzero(group_numbers == number)
+            agents, agent = np.unique(agent_numbers[powers], return_inverse=True)
             if len(agents) > 1:
                 groups[_group_name(game_map, depth, powers)] = Group(powers, agent)
     return groups

@@ -85,7 +85,7 @@ def test_a_file_that_unpacks_to_more_than_itself(tmp_path):
 def test_the_largest_that_is_read(monkeypatch):
     with zipfile.ZipFile(POLICY) as parts:
         named = max(part.file_size for part in parts.infolist() if part.filename.endswith("pkl"))
-    for limit, most in (("MOST_BYTES", Path(POLICY).stat().st_size), ("MOST_NAMED", named)):
+    for limit, most in (("MOST_BYTES", Path(POLICY).stat().st_size), ("MOST_PICKLE_BYTES", named)):
         with monkeypatch.context() as patch:
             patch.setattr(checkpoints, limit, most)
             checkpoints.read(POLICY)
