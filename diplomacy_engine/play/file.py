@@ -20,7 +20,8 @@ from ..replays.replay import make_replay
 from ..rules.game_rules import GameRules, RuleOptions
 from ..rules.map import MAP_NAMES, Map
 from ..textgame.game import Game
-from ..textgame.imports.games import Note, read_games, read_pasted
+from ..textgame.imports.games import read_games, read_pasted
+from ..textgame.imports.replaying import Note
 from ..textgame.saved_game import in_disorder
 
 HOST: Final = "host"

@@ -22,7 +22,8 @@ from ..rules.notation import province_of
 from ..scoring.outcomes import figure_values
 from ..textgame import position as positions
 from ..textgame.causes import played_orders, result_words
-from ..textgame.imports.games import Note, read_games
+from ..textgame.imports.games import read_games
+from ..textgame.imports.replaying import Note
 from ..textgame.saved_game import Ending, in_disorder, name_on, named_map, read_saved_game
 from .thoughts import Thought, read_thoughts
 

@@ -57,7 +57,8 @@ from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import load_replays
 from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.rules.reading import read_order, read_unit
-from diplomacy_engine.textgame.imports.games import read_games, replayed
+from diplomacy_engine.textgame.imports.games import read_games
+from diplomacy_engine.textgame.imports.replaying import replayed
 from diplomacy_engine.textgame.imports.webdiplomacy import history_phases, read_variant
 
 Try = Callable[[random.Random], str]

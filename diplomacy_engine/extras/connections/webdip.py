@@ -18,7 +18,7 @@ from ...rules.notation import neighbors_of, province_of
 from ...rules.reading import read_order
 from ...textgame.game import Game
 from ...textgame.imports import webdiplomacy
-from ...textgame.imports.games import played_on, replayed
+from ...textgame.imports.replaying import played_on, replayed
 from ...textgame.saved_game import Ending
 from .connection import ConnectionLost, PhaseOver, Position, Refused, Say
 from .webdip_site import Gone, Site

@@ -7,7 +7,7 @@ Where such a line may be a heading, it is in doubt whose the orders below it are
 
 The stages of a line: `_plain` takes its marks away; `HeadingReader.split` (headings.py) cuts off
 its heading, which `_Reader` takes up; `read_line` (order_lines.py) reads the orders in the rest.
-The result is a `Report` (reports.py), of which games.py makes a game.
+The result is a `Report` (reports.py), of which report_games.py makes a game.
 """
 
 import html
