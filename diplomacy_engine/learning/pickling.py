@@ -65,12 +65,12 @@ def _reduced(part: Any) -> Any:
     return NotImplemented
 
 
-def dumps(value: object, anew: Mapping) -> tuple[bytes, list]:
+def dumps(value: object, external: Mapping) -> tuple[bytes, list]:
     """Return the bytes of a value, and the objects in it, in an order that equal ones share.
 
-    `anew` is what the program that reads them makes anew, by key.
+    `external` is what the program that reads them makes anew, by key.
     """
-    keys = {id(part): key for key, part in anew.items() if type(part) not in PLAIN}
+    keys = {id(part): key for key, part in external.items() if type(part) not in PLAIN}
     values, memory, visited = {}, {}, []
 
     class Pickler(pickle._Pickler):
@@ -85,7 +85,7 @@ def dumps(value: object, anew: Mapping) -> tuple[bytes, list]:
             if id(part) in keys:
                 return _made_anew, (keys[id(part)],)
             if isinstance(part, nn.Module) and hasattr(part, "dynamo_ctx"):
-                context = anew[f"compiled {type(part._orig_mod).__qualname__}"]
+                context = external[f"compiled {type(part._orig_mod).__qualname__}"]
                 return type(part), (part._orig_mod, context)
             is_tensor = isinstance(part, torch.Tensor)
             if is_tensor or (isinstance(part, np.ndarray) and part.size):
@@ -101,13 +101,13 @@ def dumps(value: object, anew: Mapping) -> tuple[bytes, list]:
     return content.getvalue(), visited
 
 
-def loads(content: bytes, anew: Mapping, before: str, device: str) -> dict | tuple:
+def loads(content: bytes, external: Mapping, before: str, device: str) -> dict | tuple:
     """Return the value of bytes; tensors of a device of the kind `before` come to `device`."""
 
     class Unpickler(pickle.Unpickler):
         def find_class(self, module: str, name: str) -> Any:
             made_anew = (module, name) == (__name__, _made_anew.__name__)
-            return anew.__getitem__ if made_anew else super().find_class(module, name)
+            return external.__getitem__ if made_anew else super().find_class(module, name)
 
     def place(storage: torch.UntypedStorage, tag: str) -> torch.UntypedStorage:
         there = device if tag.startswith(before) else tag
