@@ -29,8 +29,9 @@ class _Library(JITCodeLibrary):
         passes.run(self._final_module, builder)
 
     def _get_module_for_linking(self) -> ModuleRef:
-        """Return only the names that it defines, which loading needs. Nothing is linked with
-        it; as bitcode it would take more room in the file and in memory than as machine code."""
+        """Return a module of placeholders with the names that it defines, which loading needs.
+        Nothing is linked with it; as bitcode it would take more room in the file and in memory than
+        as machine code."""
         defined = (*self._final_module.functions, *self._final_module.global_variables)
         names = [value.name for value in defined if not value.is_declaration]
         return parse_assembly("\n".join(f'@"{name}" = global i8 0' for name in names))
@@ -40,8 +41,11 @@ class _InnerLibrary(JITCodeLibrary):
     """The code of a kernel that another one calls. It is optimized, and made machine code, only as
     a part of that one; so what numba does with machine code is left out here."""
 
-    # numba ends a compilation with `library.codegen.set_env(...)`, which writes into machine code.
-    codegen = property(lambda self: self)
+    @property
+    def codegen(self) -> "_InnerLibrary":
+        """Return this library, so that numba, which ends a compilation with
+        `library.codegen.set_env(...)`, calls the one below."""
+        return self
 
     def set_env(self, *_: Any) -> None:
         """There is no machine code to write into."""

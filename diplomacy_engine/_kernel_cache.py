@@ -56,10 +56,10 @@ def _kernel_sources(kernels: Path) -> dict[str, bytes]:
 def _cache_folder() -> str:
     """Return a folder for compiled kernels. It is writable, unless there is no such folder at all:
     then nothing is kept, see `KernelCache`."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     homes = [os.environ.get("NUMBA_CACHE_DIR")]
-    if not cache.startswith("~"):  # where there is no home, that stays as it is
-        homes.append(os.path.join(cache, "diplomacy_engine"))
+    if not cache_home.startswith("~"):  # where there is no home, that stays as it is
+        homes.append(os.path.join(cache_home, "diplomacy_engine"))
     folders = [Path(home) / "kernels" for home in homes if home]
     for folder in folders:
         try:
@@ -97,8 +97,8 @@ class KernelCache(NullCache):
         arguments, _ = sigutils.normalize_signature(signature)
         versions = sys.version, numba.__version__, codegen.magic_tuple(), arguments
         digest = hashlib.sha256(repr(versions).encode())
-        for name, text in _kernel_sources(Path(function.__code__.co_filename)).items():
-            digest.update(name.encode() + text)
+        for source, text in _kernel_sources(Path(function.__code__.co_filename)).items():
+            digest.update(source.encode() + text)
         name = f"{function.__module__}.{function.__qualname__}".removeprefix(f"{__package__}.")
         return Path(CACHE_FOLDER) / f"{name}-{digest.hexdigest()[:24]}.kernel"
 
@@ -120,12 +120,13 @@ class KernelCache(NullCache):
         """Keep a compiled kernel. Its file is there at once or not at all, since other processes
         may be reading it; where it cannot be written, this is said once."""
         file = self.file(sig, data.codegen)
-        part = file.with_suffix(f".{os.getpid()}")
-        *parts, inner = data._reduce()
-        inner = [one for one in inner if one.consts]  # others only import modules of numba
+        temporary = file.with_suffix(f".{os.getpid()}")
+        *header, environments = data._reduce()
+        # Others only import modules of numba.
+        environments = [environment for environment in environments if environment.consts]
         try:
-            part.write_bytes(serialize.dumps((*parts, inner)))
-            part.replace(file)
+            temporary.write_bytes(serialize.dumps((*header, environments)))
+            temporary.replace(file)
             file.with_suffix(".lock").unlink(missing_ok=True)
         except OSError as error:
             if not KernelCache.warned:
