@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 
 import pytest
 from support.tables import read_table
@@ -11,6 +12,7 @@ from diplomacy_engine._progress import Progress
 from diplomacy_engine.commands import _matches
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.learning import checkpoints
+from diplomacy_engine.players.policy.files import ready_policies
 from diplomacy_engine.scoring.outcomes import FIGURES
 from diplomacy_engine.textgame.game import Game
 from diplomacy_engine.textgame.saved_game import read_saved_games
@@ -111,10 +113,11 @@ def test_progress(words, total, monkeypatch, capsys):
     assert capsys.readouterr().err == ""  # before ten seconds, where there is no terminal
 
 
-def test_a_command_reads_a_checkpoint_once(monkeypatch, capsys):
+def test_a_command_reads_a_checkpoint_once(tmp_path, monkeypatch, capsys):
     """Though it says the map, which it has to fit, and is played."""
     read, paths = checkpoints.read, []
     monkeypatch.setattr(checkpoints, "read", lambda path: paths.append(str(path)) or read(path))
-    words = "evaluate --player greedy:small-pure-1 --against small-pure-2 --games 2 --max-years 1"
+    files = [shutil.copy(ready_policies()[f"small-pure-{n}"], tmp_path / f"{n}.pt") for n in (1, 2)]
+    words = f"evaluate --player greedy:{files[0]} --against {files[1]} --games 2 --max-years 1"
     assert main(words.split()) == 0, capsys.readouterr().err
-    assert len(paths) == len(set(paths)) == 2
+    assert sorted(paths) == [str(file) for file in files]
