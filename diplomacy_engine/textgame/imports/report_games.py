@@ -1,6 +1,6 @@
 """Games of reports: their orders and positions by phase, replayed by our rules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...constants import OrderKind, phase_kind
 from ...errors import UserError
@@ -36,59 +36,98 @@ def game_of_report(report: reports.Report, game_map: Map, game_id: str, note: No
     return game.to_saved_game()
 
 
+# What a report orders: phase -> power -> texts.
+_Orders = dict[str, dict[str, list[str]]]
+
+
 def _phases_of(report: reports.Report, game_map: Map) -> tuple[list[Phase], list[reports.Remark]]:
-    """Return the phases of a report in order, and what is to be noted. A position or a list of
-    centers counts if no order is known from before it."""
-    first = Game(game_map).phase
+    """Return the phases of a report in order, and what is to be noted."""
+    ordering, stating, counted = _sorted_entries(report.entries, game_map)
+    orders: _Orders = {}
+    lines: dict[str, dict[tuple[str, str], int]] = {}
+    for name, entry in ordering:
+        texts = orders.setdefault(name, {}).setdefault(entry.power, [])
+        if entry.kind and not _may_hold(name, entry) and entry.text not in texts:
+            texts.append(entry.text)
+            lines.setdefault(name, {})[entry.power, entry.text] = entry.line
+    holding = _add_holds(orders, ordering, game_map)
+    _add_retreats(orders, lines, game_map)
+    phases = []
+    for name in sorted({*orders, *stating}, key=moment):
+        units = by_power(stating.get(name, ()), "position")
+        centers = by_power(stating.get(name, ()), "center")
+        if units and not phases:
+            centers = all_centers(game_map, units, centers)
+        phases.append(Phase(name, orders.get(name, {}), units, centers, lines=lines.get(name, {})))
     remarks = [
         remark._replace(reason=reports.COUNTED) if remark.kind == "center" else remark
         for remark in report.remarks
     ]
-    orders_of: dict[str, dict[str, list[str]]] = {}
-    lines: dict[str, dict[tuple[str, str], int]] = {}
-    stated: dict[str, list[reports.Entry]] = {}  # positions and centers, by phase
-    idle, retreats = [], []
-    for entry in report.entries:
+    remarks += [reports.Remark(entry.line, entry.text, reports.COUNTED) for entry in counted]
+    remarks += [reports.Remark(entry.line, entry.text, reports.HOLDS) for entry in holding]
+    return phases, remarks
+
+
+def _sorted_entries(
+    entries: Sequence[reports.Entry], game_map: Map
+) -> tuple[list[tuple[str, reports.Entry]], dict[str, list[reports.Entry]], list[reports.Entry]]:
+    """Return entries of orders and of units, each with its phase; those of positions and centers by
+    phase; and those of positions and centers that our rules count, since they come after orders: a
+    position after some of its phase, a list of centers after any."""
+    first = Game(game_map).phase
+    ordering: list[tuple[str, reports.Entry]] = []
+    stating: dict[str, list[reports.Entry]] = {}
+    counted, ordered = [], set()  # phases of which orders are known
+    for entry in entries:
         name = entry.phase or first
-        if entry.kind == "order":
-            name = _phase_of_order(game_map, name, entry.text)
-        if entry.kind in ("position", "center"):
-            if name in lines or (entry.kind == "center" and lines):
-                reason = reports.COUNTED
-                remarks.append(reports.Remark(entry.line, entry.text, reason))
-            else:
-                stated.setdefault(name, []).append(entry)
+        if entry.kind not in ("position", "center"):
+            name = _phase_of_order(game_map, name, entry.text) if entry.kind == "order" else name
+            ordering.append((name, entry))
+            if entry.kind and not _may_hold(name, entry):
+                ordered.add(name)
+        elif name in ordered or (entry.kind == "center" and ordered):
+            counted.append(entry)
+        else:
+            stating.setdefault(name, []).append(entry)
+    return ordering, stating, counted
+
+
+def _may_hold(phase: str, entry: reports.Entry) -> bool:
+    """Tell whether an entry is a unit that holds unless it has an order; in winter it is built."""
+    return entry.kind == "unit" and phase_kind(phase) == "movement"
+
+
+def _add_holds(
+    orders: _Orders, ordering: Sequence[tuple[str, reports.Entry]], game_map: Map
+) -> list[reports.Entry]:
+    """Add a hold for each unit of a list that has no order; return the entries of these."""
+    holding = []
+    for name, entry in ordering:
+        if not _may_hold(name, entry):
             continue
-        texts = orders_of.setdefault(name, {}).setdefault(entry.power, [])
-        moving = phase_kind(name) == "movement"
-        if entry.kind == "unit" and moving:
-            idle.append((name, entry))
-        elif entry.kind and entry.text not in texts:
-            texts.append(entry.text)
-            lines.setdefault(name, {})[entry.power, entry.text] = entry.line
-            remark = retreat_in_remark(game_map, entry.text) if moving else ""
-            unit = reading.ordered_unit(game_map, entry.text, reading.likely_kinds(game_map))
-            if remark and unit:
-                retreats.append((f"{name[:-1]}R", entry.power, unit.place, remark))
-    for name, entry in idle:
-        texts = orders_of[name][entry.power]
+        texts = orders[name][entry.power]
         _, place = reading.read_place(game_map, entry.text)
         if place.province not in _ordered(game_map, texts):
             texts.append(f"{entry.text} H")
-            remarks.append(reports.Remark(entry.line, entry.text, reports.HOLDS))
-    for name, power, place, remark in retreats:
-        texts = orders_of.setdefault(name, {}).setdefault(power, [])
-        if place.province not in _ordered(game_map, texts):
-            texts.append(f"{notation.place_text(game_map, place)} {remark}")
-    phases = []
-    for name in sorted({*orders_of, *stated}, key=moment):
-        units = by_power(stated.get(name, ()), "position")
-        centers = by_power(stated.get(name, ()), "center")
-        if units and not phases:
-            centers = all_centers(game_map, units, centers)
-        orders, places = orders_of.get(name, {}), lines.get(name, {})
-        phases.append(Phase(name, orders, units, centers, lines=places))
-    return phases, remarks
+            holding.append(entry)
+    return holding
+
+
+def _add_retreats(
+    orders: _Orders, lines: Mapping[str, Mapping[tuple[str, str], int]], game_map: Map
+) -> None:
+    """Add the retreats that stand in remarks behind orders: `A Mun H (dislodged, retreats to Ber)`.
+    Those of lines of their own come first."""
+    kinds = reading.likely_kinds(game_map)
+    for name in [name for name in lines if phase_kind(name) == "movement"]:
+        for power, text in lines[name]:
+            remark = retreat_in_remark(game_map, text)
+            unit = reading.ordered_unit(game_map, text, kinds)
+            if not (remark and unit):
+                continue
+            texts = orders.setdefault(f"{name[:-1]}R", {}).setdefault(power, [])
+            if unit.place.province not in _ordered(game_map, texts):
+                texts.append(f"{notation.place_text(game_map, unit.place)} {remark}")
 
 
 def _ordered(game_map: Map, texts: Sequence[str]) -> set[int]:
