@@ -341,10 +341,10 @@ def make_folder(args: Args, map_name: str) -> Path:
     return folder.path.resolve()
 
 
-def resumed(args: Args) -> tuple[Path, Args]:
-    home = Path(str(args.resume)).resolve()
+def resumed(args: Args, folder: str) -> Path:
+    home = Path(folder).resolve()
     settings.check_changes(RunFolder(home).settings(Args), args, ("address",))
-    return home, args
+    return home
 
 
 @contextmanager
@@ -437,7 +437,7 @@ def run(args: Args) -> int:
     if find_spec("ray") is None:
         raise UserError("training a population needs Ray: pip install '.[pbt]'")
     if args.resume:
-        home, args = resumed(args)
+        home = resumed(args, args.resume)
     else:
         check(args)
         map_name = check_members(args)

@@ -14,7 +14,7 @@ from ..players import population as populations
 from ..players.advice import advice, orders_by_player
 from ..players.bots import BOTS
 from ..players.loading import load_members
-from ..players.names import DrawnSpec, drawn_names, parse_player
+from ..players.names import DrawnSpec, drawn_names, is_drawn, parse_player
 from ..players.policy import files
 from ..players.protocols import ExplainingPlayer, Player
 from ..records import shipped_toml
@@ -110,11 +110,6 @@ def drawn(record: PlayRecord, game_map: Map) -> dict[str, str]:
     """Return the members behind the opponents of a record that are drawn from a population."""
     names = filter(is_drawn, record.opponents)
     return {name: member_of(name, game_map, record.seed)[1].name for name in names}
-
-
-def is_drawn(name: str) -> bool:
-    """Tell whether a player's name is that of a member drawn from a population."""
-    return isinstance(parse_player(name), DrawnSpec)
 
 
 def member_of(

@@ -11,10 +11,9 @@ from ..errors import UserError
 from ..matches.population import rank_person
 from ..play.file import PLAYER, ListedGame, games_in
 from ..play.session import PERSON
-from ..players.names import DrawnSpec, parse_player
+from ..players.names import DrawnSpec, is_drawn, parse_player
 from ..players.population import population_folder, read_population
 from ..replays.replay import Replay, load_replays
-from ._opponents import is_drawn
 
 
 def rank(file: Path) -> str:

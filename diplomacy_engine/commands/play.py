@@ -23,6 +23,7 @@ from ..play.server import PlayServer
 from ..play.session import MIXED, Choices, PlaySession
 from ..play.terminal import TextGame
 from ..players.bots import BOTS
+from ..players.names import is_drawn
 from ..records import changed, refuse_without_effect
 from ..rules.game_rules import RuleOptions
 from ..rules.map import MAP_NAMES, Map
@@ -189,7 +190,7 @@ def _refuse_to_change(
     fixed = [name for name in ("teams", "team_victory") if getattr(flags, name)]
     if saved is not None:
         fixed += [name for name, value in changes.items() if value != getattr(game.rules, name)]
-        by_seed = not flags.against and any(map(_opponents.is_drawn, saved.opponents))
+        by_seed = not flags.against and any(map(is_drawn, saved.opponents))
         if by_seed and flags.seed not in (None, saved.seed):  # the seed draws the members
             fixed.append("seed")
     if fixed:

@@ -271,15 +271,16 @@ def assuming(player: PlayerSpec, assume: str | None) -> PlayerSpec:
     return player
 
 
+def is_drawn(name: str) -> bool:
+    """Tell whether a name is that of members drawn from a population, or of one of them."""
+    return isinstance(parse_player(name), DrawnSpec)
+
+
 def drawn_names(names: Sequence[str], powers: int) -> list[str]:
     """Return names with members that are drawn told apart: population#1, population#2, ...
 
     One that stands alone is as many as there are powers, since several take turns at these.
     """
-
-    def is_drawn(name: str) -> bool:
-        return isinstance(parse_player(name), DrawnSpec)
-
     names = list(names) * (powers if len(names) == 1 and is_drawn(names[0]) else 1)
     return [f"{name}#{n}" if is_drawn(name) else name for n, name in enumerate(names, 1)]
 

@@ -28,6 +28,7 @@ def page(
 ) -> str:
     """Return the page; `reviews`: of each replay, as reviewed.py gives it; `file` has the games."""
     maps: dict[Map, str] = {}
+    values = [_values(replay) for replay in replays]
     games = [
         {
             "id": replay.id,
@@ -38,8 +39,8 @@ def page(
             "title": replay.title,
             "data": _packed(replay),
             "chart": _compressed(chart_svg(replay)),
-            "values": _values(replay),
-            "expected": _compressed(_expected_svg(replay)),
+            "values": values[number],
+            "expected": _compressed(_expected_svg(replay, values[number])),
             "review": _compressed(json.dumps(reviews[number] if reviews else None)),
         }
         for number, replay in enumerate(replays)
@@ -75,9 +76,9 @@ def _values(replay: Replay) -> dict[str, list[float | None]]:
     return {power: row for power, row in rows.items() if any(value is not None for value in row)}
 
 
-def _expected_svg(replay: Replay) -> str:
-    """Return the chart of the results that powers expected, or nothing if none did."""
-    values, names = _values(replay), [frame.scene.phase for frame in replay.frames]
+def _expected_svg(replay: Replay, values: dict[str, list[float | None]]) -> str:
+    """Return the chart of `_values`, or nothing if no power expected any."""
+    names = [frame.scene.phase for frame in replay.frames]
     return values_svg(drawing_of(replay.map), names, values) if values else ""
 
 
