@@ -82,9 +82,15 @@ def test_orders(name, map_name, make):
     if name.endswith(PURE) or (map_name != "standard" and POLICY not in name):
         return  # elsewhere there may be one best order
     others = games.spare(len(rows))
-    others.copy_from(games, rows, rows)
-    others.seed_games(rows, np.arange(len(rows), dtype=np.uint64))
-    assert (orders_of(others, player) != orders).any(), "another seed samples otherwise"
+
+    def orders_from(seed: int) -> np.ndarray:
+        others.copy_from(games, rows, rows)
+        others.seed_games(rows, np.arange(seed, seed + len(rows), dtype=np.uint64))
+        return orders_of(others, player)
+
+    assert any((orders_from(seed) != orders).any() for seed in range(0, 10_000, 1000)), (
+        "some other seed samples otherwise: a search may often find one best order"
+    )
 
 
 @pytest.mark.parametrize("name", slow_but(FEW, PLAYERS))
