@@ -60,13 +60,14 @@ class LeagueRun(ppo.Run):
         pool, args, ranks, log = self.pool, self.args, self.ranks, NoLog()
         log.clock, log.stop = clock, StopSignals(flag=ranks.stop)
         kind = ("learner", "pool")[self.exploiters % 2]
-        copies = pool.copies if kind == "pool" else pool.copies[-1:]
         number = self.exploiters + 1
-        # Opponents play and stay as they are, and each of the pool is as likely as another.
+        # Opponents play and stay as they are, have all other seats, and each of the pool is as
+        # likely as another.
         own = replace(
             args,
             seed=args.seed + number,
             total_timesteps=args.exploiter_timesteps,
+            learner_seats=1,
             opponent_temperature=1.0,
             pool_interval=10**9,
             pool_sampling="latest",
@@ -76,10 +77,11 @@ class LeagueRun(ppo.Run):
         weights = self.average.state_dict()
         with torch.random.fork_rng(devices=[]):  # it samples apart from the learner
             setup = replace(self.setup, args=own, weights=weights)
-            exploiter = ppo.Run(setup, ranks)
-            exploiter.pool.copies = []
-            for member in copies:
-                exploiter.pool.freeze(pool.agents[member], pool.frozen_at[member])
+            exploiter = ppo.Run(setup, ranks)  # its pool has a copy of the learner as it is now
+            if kind == "pool":
+                exploiter.pool.copies = []
+                for member in pool.copies:
+                    exploiter.pool.freeze(pool.agents[member], pool.frozen_at[member])
             exploiter.seat(np.arange(exploiter.games.num_games))
             while exploiter.step < own.total_timesteps:
                 ppo.advance(exploiter, ranks, log)  # Stopped: a resumed run trains it anew

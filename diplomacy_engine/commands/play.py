@@ -30,7 +30,7 @@ from ..rules.map import MAP_NAMES, Map
 from ..textgame.game import Game
 from . import _opponents
 from ._console import print_notes
-from ._flags import Play
+from ._flags import Play, PlayerFlags
 from ._matches import check_voices, map_of, rule_changes, rules_of
 from ._play_records import continued_record, named_players, new_record
 from ._rated_games import rank
@@ -109,10 +109,12 @@ def _print_end(session: PlaySession) -> None:
 # --- What the flags begin or resume ---------------------------------------------------------------
 
 
-def _open(flags: Play) -> PlaySession:
-    """Return the game that flags begin or resume; it is saved from here on."""
+def _open(flags: Play, by_link: bool = False) -> PlaySession:
+    """Return the game that flags begin or resume; it is saved from here on. For a game that is
+    opened `by_link` nobody has named them."""
     game, record = _game_of_file(flags, flags.resume) if flags.resume else _new_game(flags)
-    _refuse_without_effect(flags, record)
+    if not by_link:
+        _refuse_without_effect(flags, record)
     return PlaySession(
         game=game,
         file=_target_file(flags, game.map, record),
@@ -152,7 +154,8 @@ def _choices(flags: Play, record: PlayRecord) -> Choices:
 
 def _open_file(flags: Play, file: Path) -> PlaySession:
     """Return the game of a file as `--resume` opens it, where players play as the flags say."""
-    return _open(Play(resume=str(file), greedy=flags.greedy, script=flags.script))
+    how = {field.name: getattr(flags, field.name) for field in dataclasses.fields(PlayerFlags)}
+    return _open(Play(resume=str(file), **how), by_link=True)
 
 
 def _new_game(flags: Play) -> tuple[Game, PlayRecord]:

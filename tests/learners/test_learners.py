@@ -6,6 +6,7 @@ from support.learners import LEARNERS, train
 from support.tables import slow_but
 from support.training import STOPPED, assert_same_run, load, stop_in_evaluation, stop_in_step
 
+import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import evaluate_player, load_player
 
 QUICK = ("league",)  # other pools
@@ -59,3 +60,20 @@ def test_a_run_begins_with_a_policy(name, trained, tmp_path):
     before, after = load(trained(name))["model"], load(run)["model"]
     assert before.keys() == after.keys()
     assert all(torch.equal(weight, after[key]) for key, weight in before.items())
+
+
+def test_an_exploiter_has_one_seat_against_the_learner_as_it_is_or_its_pool(tmp_path, monkeypatch):
+    exploiters, advance = {}, ppo.advance
+
+    def watched(run, *rest):
+        if type(run) is ppo.Run:
+            assert ((run.seats.stream >= 0).sum(1) == 1).all()
+            copies = [run.pool.agents[number].state_dict() for number in run.pool.copies]
+            own = run.agent.state_dict()
+            same = [all(torch.equal(own[key], copy[key]) for key in own) for copy in copies]
+            exploiters.setdefault(run.args.seed, same)
+        advance(run, *rest)
+
+    monkeypatch.setattr(ppo, "advance", watched)
+    train("league", tmp_path / "runs", average_exponent=0.0)
+    assert exploiters[2] == [True] and len(exploiters[3]) > 1 and not any(exploiters[3])

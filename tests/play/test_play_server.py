@@ -19,6 +19,8 @@ from support.tables import read_table
 from support.waiting import until
 
 from diplomacy_engine import Game, UserError, make_bot
+from diplomacy_engine.commands import play
+from diplomacy_engine.commands._flags import Play
 from diplomacy_engine.play import server as play_server
 from diplomacy_engine.play.server import (
     ACTIONS,
@@ -174,6 +176,16 @@ def test_the_link_of_another_game_of_the_folder_leads_to_it(tmp_path):
         assert shown["waiting"] == ["RUSSIA"] and len(server.session.opened) == 1
         assert refusal(request(server, "GET", "/api/games", who="RUSSIA"), 403)
         assert request(server, "GET", "/api/game", who="x" * 24)[0] == 401
+
+
+def test_a_game_opened_by_its_link_is_played_as_the_flags_say(tmp_path):
+    """As far as these concern its players."""
+    searching, assuming = "fast:small-pure-1", "fast(assume=dumbbot):small-pure-1"
+    for against, name in (("dumbbot", "dumbbot"), (searching, assuming)):
+        file = tmp_path / f"{len(name)}.jsonl"
+        play._open(Play(map="small", against=(against,), power="ENGLAND", save=str(file)))
+        opened = play._open_file(Play(against=(searching,), assume="dumbbot"), file)
+        assert opened._players[against].name == name
 
 
 def test_an_address_that_cannot_be_had_is_one_sentence(lasting_server):
