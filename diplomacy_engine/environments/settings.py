@@ -190,9 +190,9 @@ def _with_rules(cls: type[_AnySettings], game: GameRules, rules: dict) -> GameRu
     result = replace(game, **cls.FIXED)
     result = GameRules.of(result, **rules)
     result = replace(result, **cls.FIXED)
-    rules_of_game = changed(game).intersection(RULE_NAMES)  # rules that the game brings with it
-    argument_names = cls.ARGUMENTS.__annotations__.keys()  # these may change in this environment
-    for name in rules_of_game - argument_names:
-        if getattr(game, name) != cls.FIXED.get(name):
+    names = changed(game).intersection(RULE_NAMES)  # rules that the game brings with it
+    names |= {"teams"} if game.map.teams.text else set()
+    for name in names - cls.ARGUMENTS.__annotations__.keys():  # which may change here
+        if getattr(game, name, True) != cls.FIXED.get(name):
             raise UserError(f"{name} has no effect in this environment")
     return result

@@ -19,7 +19,7 @@ from support.environments import legal_text
 from support.maps import TRIBES
 from support.tables import read_table, slow_but
 
-from diplomacy_engine import GameRules, UserError, environments
+from diplomacy_engine import GameRules, UserError, environments, load_map
 from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, gymnasium_env
 from diplomacy_engine.environments.forms import flat_scale
 from diplomacy_engine.environments.gymnasium_env import NeedsReset
@@ -391,12 +391,14 @@ GROUPS = {
 }
 
 
-TWO_ROUNDS = GameRules("small", press="offers", press_rounds=2)
+OF_RULES = [  # that come with the game
+    ("all", {"map": GameRules("small", press="offers", press_rounds=2)}, "press"),
+    ("negotiation", {"map": load_map("three").with_teams("ENGLAND+ITALY")}, "teams"),
+]
 
 
 @pytest.mark.parametrize(
-    ("kinds", "settings", "name"),
-    [*read_table(__file__, "settings_refused"), ("all", {"map": TWO_ROUNDS}, "press")],
+    ("kinds", "settings", "name"), [*read_table(__file__, "settings_refused"), *OF_RULES]
 )
 def test_settings_that_are_refused(kinds, settings, name):
     for kind in GROUPS.get(kinds, [kinds]):
