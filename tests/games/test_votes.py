@@ -30,47 +30,6 @@ def with_votes(game: Game, *powers: str) -> Game:
     return game
 
 
-def two_alive(name="S1905M") -> Game:
-    """Return a game in which France and Italy are left, and Turkey with a center alone."""
-    units = {"FRANCE": ["A PAR", "F BRE"], "ITALY": ["A ROM"]}
-    return standard(name, units, centers={"FRANCE": ["PAR"], "ITALY": ["ROM"], "TURKEY": ["CON"]})
-
-
-# --- Votes ----------------------------------------------------------------------------------------
-
-
-def test_votes_are_of_one_phase_and_can_be_taken_back():
-    game = with_votes(two_alive(), "FRANCE", "ITALY", "TURKEY")
-    game.vote("italy", False)
-    assert game.votes == ["FRANCE", "TURKEY"]
-    game.adjudicate()
-    assert game.votes == [] and not game.is_over
-    game.vote("ITALY")
-    game.adjudicate()
-    assert game.history[-1]["votes"] == ["ITALY"] and not game.is_over
-
-
-def test_who_cannot_vote():
-    game = two_alive()
-    for power, draw, words in (
-        ("FRANCE", True, "there are no votes for a draw in this game: it needs draw_votes=True"),
-        ("RUSSIA", True, "RUSSIA cannot vote: it is eliminated"),
-        ("SPAIN", True, "'SPAIN' is not a power of map standard"),
-    ):
-        with pytest.raises(UserError, match=words):
-            game.vote(power, draw)
-    with_votes(game, "FRANCE")
-    with pytest.raises(UserError, match="FRANCE has already voted for a draw in S1905M"):
-        game.vote("FRANCE")
-    with pytest.raises(UserError, match="ITALY has not voted for a draw in S1905M"):
-        game.vote("ITALY", False)
-    with_votes(game, "ITALY", "TURKEY").adjudicate()
-    with pytest.raises(UserError, match="FRANCE cannot vote: the game is over"):
-        game.vote("FRANCE")
-    with pytest.raises(UserError, match="FRANCE cannot concede: the game is over"):
-        game.concede("FRANCE")
-
-
 def test_without_votes_a_game_is_as_before():
     games = [Game("small", max_years=3, draw_votes=votes) for votes in (False, True)]
     for game in games:
@@ -80,57 +39,6 @@ def test_without_votes_a_game_is_as_before():
     assert plain == other and not {"conceded", "draw_agreed", "draw_votes"} & set(plain)
     assert not any("votes" in phase for phase in plain["phases"])
     assert games[0].is_draw and not games[0].is_agreed
-
-
-def test_a_draw_keeps_and_breaks_no_promises():
-    game = Game("standard", press="offers", binding=False, draw_votes=True)
-    game.accept("ENGLAND", game.offer("FRANCE", "ENGLAND", ours=["A PAR - PIC"]))
-    game.submit("FRANCE", ["A PAR - BUR"])
-    with_votes(game, *game.powers).adjudicate()
-    assert game.is_agreed and "broken" not in game.history[-1]
-
-
-# --- Concessions ----------------------------------------------------------------------------------
-
-
-def test_who_concedes_is_in_civil_disorder():
-    game = two_alive("F1905M")
-    game.submit("ITALY", ["A ROM - VEN"])
-    game.concede("ITALY")
-    assert (
-        game.legal_orders("A ROM") == []
-        and game.orders == {}
-        and game.to_state()["civil_disorder"]["ITALY"] == 1
-    )
-    with pytest.raises(UserError, match="ITALY has conceded and gives no more orders"):
-        game.submit("ITALY", ["A ROM - VEN"])
-    (reason,) = game.submit("ITALY", ["A ROM - VEN"], strict=False)
-    assert "ITALY has conceded" in reason and not any(game.orders.values())
-    assert game.adjudicate()["A ROM"] == [] and game.units["ITALY"] == ["A ROM"]
-    for action in (game.vote, game.concede):
-        with pytest.raises(UserError, match=r"ITALY cannot .*: it has conceded"):
-            action("ITALY")
-    with pytest.raises(UserError, match="RUSSIA cannot concede: it is eliminated"):
-        game.concede("RUSSIA")
-    assert not game.is_over
-
-
-def test_centers_win_though_nobody_else_is_left_that_has_not_conceded():
-    """France takes Turkey's last center, its own eighteenth, in the turn Italy gives up."""
-    game_map = load_map("standard")
-    centers = {game_map.provinces[v] for v in game_map.board.center_province} - {"CON", "ROM"}
-    game = standard(
-        "F1905M",
-        {"FRANCE": ["A CON"], "ITALY": ["A ROM"]},
-        centers={"FRANCE": sorted(centers)[:17], "ITALY": ["ROM"], "TURKEY": ["CON"]},
-    )
-    game.concede("ITALY")
-    game.adjudicate()
-    assert game.is_over and game.winners == ["FRANCE"] and not game.is_conceded
-    assert game.result == "France wins with 18 centers"
-
-
-# --- Saved games ----------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -168,7 +76,8 @@ def test_games_with_votes_and_concessions_are_saved_and_gone_on_with(seed, name)
     ("change", "words"), read_table(__file__, "a_saved_game_that_says_nonsense_of_draws")
 )
 def test_a_saved_game_that_says_nonsense_of_draws(change, words):
-    saved = with_votes(two_alive()).to_saved_game()
+    line = "standard S1905M; FRANCE A PAR, F BRE = PAR; ITALY A ROM = ROM; TURKEY = CON"
+    saved = Game.from_position(line, draw_votes=True).to_saved_game()
     for key, value in change.items():
         (saved["phases"][-1] if key == "votes" else saved)[key] = value
     with pytest.raises(UserError, match=words):
@@ -185,9 +94,6 @@ def test_a_drawn_game_of_webdiplomacy(tmp_path, over, agreed):
     assert make_replay(saved).result.startswith("a draw agreed by" if agreed else "a draw between")
 
 
-# --- Many games -----------------------------------------------------------------------------------
-
-
 def test_only_the_rows_played_are_voted_on():
     games = VectorGame("small", 4, auto_reset=False, threads=1)
     games.state.votes[:] = True
@@ -196,9 +102,6 @@ def test_only_the_rows_played_are_voted_on():
     assert games.state.end.tolist() == [AGREED, RUNNING, AGREED, RUNNING]
     again = games.step(games.new_orders())
     assert again.ended.tolist() == [RUNNING, AGREED, RUNNING, AGREED]
-
-
-# --- Bots -----------------------------------------------------------------------------------------
 
 
 def test_when_bots_vote():

@@ -2,7 +2,6 @@
 
 import json
 import random
-from functools import partial
 
 import numpy as np
 import pytest
@@ -13,144 +12,15 @@ from support.tables import read_table
 
 from diplomacy_engine import Game, UserError
 from diplomacy_engine.press.daide import Terms, clauses_of, offer_text, read_message
-from diplomacy_engine.press.deals import Clause, province_bits
+from diplomacy_engine.press.deals import Clause
 from tests.support.press import random_offers
 
 POSITION = "small S1901M; ENGLAND A PAR, A LON = LON PAR; RUSSIA A ROM, A MUN = MOS"
 
 
-def game_with(press: str, position: str = POSITION) -> Game:
-    state = Game.from_position(position).to_state()
-    game = Game(position.split()[0], press=press)
-    return Game.from_saved_game(
-        game.to_saved_game()
-        | {"phases": [{"name": state["name"], "state": state, "orders": {}, "results": {}}]},
-        press=press,
-    )
-
-
-def test_a_deal_from_offer_to_order():
-    game = game_with("offers")
-    number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"], theirs=["A ROM S A PAR"], zone="SPA")
-    text = "A PAR H; A ROM S A PAR; ENGLAND and RUSSIA keep out of SPA and leave it"
-    assert game.offers("RUSSIA") == {number: f"ENGLAND: {text}"} and game.offers("ENGLAND") == {}
-    assert game.deals("ENGLAND") == [] and "A PAR - SPA" in game.legal_orders("PAR")
-    game.accept("RUSSIA", number)
-    assert game.offers("RUSSIA") == {} and game.deals("RUSSIA") == [f"with ENGLAND: {text}"]
-    assert game.legal_orders("A ROM") == ["A ROM S A PAR"]
-    with pytest.raises(UserError, match="it breaks the deal with ENGLAND: A PAR H; A ROM S A PAR"):
-        game.submit("RUSSIA", ["A ROM - PAR"])
-    game.submit("RUSSIA", ["A ROM - PAR"], strict=False)
-    game.adjudicate()
-    assert game.history[-1]["orders"]["RUSSIA"] == ["A ROM S A PAR"]
-    assert game.deals("RUSSIA") == [] and len(game.legal_orders("A ROM")) > 1
-
-
-def test_the_units_of_who_conceded_hold_whatever_was_promised():
-    game = Game("three", press="offers")
-    for phase in (None, "F1901M"):
-        number = game.offer("ENGLAND", "ITALY", theirs=["A ROM - APU"], phase=phase)
-        game.accept("ITALY", number)
-    game.concede("ITALY")
-    for _ in range(2):
-        assert game.submit("ITALY", ["A ROM - TUS"], strict=False)
-        game.adjudicate()
-        assert game.history[-1]["orders"]["ITALY"] == [] and "A ROM" in game.units["ITALY"]
-
-
-def test_peace_by_two_offers():
-    game = game_with("mutual")
-    first = game.offer("ENGLAND", "RUSSIA", peace=True)
-    assert game.offers("RUSSIA") == {first: "ENGLAND: peace between ENGLAND and RUSSIA"}
-    with pytest.raises(UserError, match="already offered it"):
-        game.offer("ENGLAND", "RUSSIA", peace=True)
-    with pytest.raises(UserError, match="only peace"):
-        game.offer("RUSSIA", "ENGLAND", ours=["A ROM H"])
-    game.accept("RUSSIA", first)
-    assert game.deals("RUSSIA") == ["with ENGLAND: peace between ENGLAND and RUSSIA"]
-    assert "A ROM - PAR" not in game.legal_orders("A ROM")
-    assert "A ROM - SPA" in game.legal_orders("A ROM")
-
-
-@pytest.mark.parametrize(
-    "terms, words",
-    [*read_table(__file__, "impossible_offers"), ({"zone": ["SPA"] * 9}, "1 to 8 clauses")],
-)
-def test_impossible_offers(terms, words):
-    game = game_with("offers")
-    with pytest.raises(UserError, match=words):
-        game.offer("ENGLAND", "RUSSIA", **terms)
-    assert game.offers("RUSSIA") == {} and game.messages == []
-
-
-def test_impossible_partners_and_answers():
-    game = game_with("offers")
-    winter = game_with("offers", POSITION.replace("S1901M", "W1901A"))
-    over = game_with("offers")
-    over.offer("ENGLAND", "RUSSIA", peace=True)
-    over.concede("ENGLAND")
-
-    def answered(game, words):
-        offer = partial(game.offer, "ENGLAND", "RUSSIA", peace=True)
-        answers = [partial(answer, "RUSSIA", 1) for answer in (game.accept, game.decline)]
-        return [(call, words) for call in (offer, *answers)]
-
-    for call, words in (
-        (lambda: game.offer("ENGLAND", "ENGLAND", peace=True), "cannot make a deal with itself"),
-        (lambda: game.offer("ENGLAND", "FRANCE", peace=True), "FRANCE"),
-        *answered(winter, "movement phases; this is W1901A"),
-        *answered(over, "movement phases; the game is over"),
-        *answered(Game("small"), "press="),
-        (lambda: Game("small", press="loud"), "one of mutual, offers"),
-        (lambda: Game("small", press="propose-chose"), "did you mean 'propose-choose'"),
-        (lambda: Game("small", press="offers", press_rounds=5), "1 to 4 rounds"),
-        (lambda: Game("small", press="mutual", press_rounds=2), "1 to 1 rounds"),
-    ):
-        with pytest.raises(UserError, match=words):
-            call()
-    number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"])
-    with pytest.raises(UserError, match="no offer 1 to ENGLAND"):
-        game.accept("ENGLAND", number)
-    for other in (number + 1, 0, "1"):
-        with pytest.raises(UserError, match="no offer"):
-            game.accept("RUSSIA", other)
-    second = game.offer("RUSSIA", "ENGLAND", theirs=["A PAR - SPA"])
-    game.accept("RUSSIA", number)
-    with pytest.raises(UserError, match="contradicts"):
-        game.accept("ENGLAND", second)
-    assert list(game.offers("ENGLAND")) == [second]
-    game.decline("ENGLAND", second)
-    with pytest.raises(UserError, match="declined"):
-        game.accept("ENGLAND", second)
-    game.adjudicate()
-    with pytest.raises(UserError, match="no offer"):
-        game.decline("RUSSIA", number)
-
-
-def test_saved_games_keep_the_talk():
-    game = game_with("offers")
-    number = game.offer("ENGLAND", "RUSSIA", ours=["A PAR H"], theirs=["A ROM S A PAR"])
-    game.accept("RUSSIA", number)
-    game.decline("ENGLAND", game.offer("RUSSIA", "ENGLAND", peace=True))
-    game.offer("RUSSIA", "ENGLAND", they_keep_out=["SPA"])
-    saved = game.to_saved_game()
-    assert "NO_PRESS" not in saved["rules"]
-    first = saved["phases"][-1]["messages"][0]
-    assert first["time_sent"] == 0 and first["message"] == (
-        "PRP ( AND ( XDO ( ( ENG AMY PAR ) HLD ) ) "
-        "( XDO ( ( RUS AMY ROM ) SUP ( ENG AMY PAR ) ) ) )"
-    )
-    assert Game.from_saved_game(saved, press=None).deals("ENGLAND") == []
-    game.adjudicate()
-    sent = len(saved["phases"][-1]["messages"])
-    with pytest.raises(UserError, match="a message is a text, not 5"):
-        game.send("ENGLAND", "GLOBAL", 5)
-    assert game.send("ENGLAND", "GLOBAL", "hello")["time_sent"] == sent == 5
-
-
 @pytest.mark.parametrize("text", read_table(__file__, "broken_talk_in_saved_games"))
 def test_broken_talk_in_saved_games(text):
-    game = game_with("offers")
+    game = Game.from_position(POSITION, press="offers")
     game.send("ENGLAND", "RUSSIA", "hello (")
     game.send("ENGLAND", "RUSSIA", text)
     saved = game.to_saved_game()
@@ -182,33 +52,6 @@ def test_words_to_daide_and_back(map_name):
     assert count >= 4
 
 
-def test_deals_that_may_be_broken():
-    game = Game("small", press="offers", binding=False)
-    state = Game.from_position(POSITION).to_state()
-    phase = {"name": state["name"], "state": state, "orders": {}, "results": {}}
-    saved = game.to_saved_game() | {"phases": [phase]}
-    game = Game.from_saved_game(saved, press="offers")
-    game.accept("RUSSIA", game.offer("ENGLAND", "RUSSIA", peace=True, ours=["A PAR H"]))
-    assert "A PAR - ROM" in game.legal_orders("PAR")
-    game.submit("ENGLAND", ["A PAR - ROM"])
-    game.adjudicate()
-    assert game.history[-1]["broken"] == {"ENGLAND": ["RUSSIA"]}
-    assert game.history[-1]["orders"]["RUSSIA"] in ([], None)
-
-
-def test_a_pair_picks_one_of_its_offers():
-    game = Game("three", press="propose-choose")
-    first = game.offer("ENGLAND", "ITALY", peace=True)
-    game.offer("ENGLAND", "RUSSIA", peace=True)
-    with pytest.raises(UserError, match="ENGLAND has sent its 1 offer to ITALY"):
-        game.offer("ENGLAND", "ITALY", zone=["MUN"])
-    second = game.offer("ITALY", "ENGLAND", zone=["MUN"])
-    game.accept("ITALY", first)
-    with pytest.raises(UserError, match="ENGLAND and ITALY have already picked their offer"):
-        game.accept("ENGLAND", second)
-    assert len(game.deals("ENGLAND")) == 1
-
-
 @pytest.mark.parametrize(
     ("order", "written", "said"),
     [
@@ -225,131 +68,6 @@ def test_daide_of_others_names_no_coast_and_any_route(order, written, said):
     text = offer_text(games, p, 3 - p, Terms((row,)))
     assert written in text
     assert read_message(games, p, 3 - p, text.replace(written, said)) == ("PRP", Terms((row,)))
-
-
-def play_to(game: Game, phase: str) -> Game:
-    while game.phase != phase:
-        game.adjudicate()
-    return game
-
-
-ALL_THREE = ["ITALY", "RUSSIA"]
-
-
-@pytest.mark.parametrize("phase", ["F1901M", "S1902M"])
-def test_a_deal_for_a_later_phase_holds_then_and_only_then(phase):
-    game = Game("three", press="offers")
-    number = game.offer("ENGLAND", "ITALY", theirs=["A ROM - APU"], zone=["MUN"], phase=phase)
-    game.accept("ITALY", number)
-    kept = f"in {phase}: A ROM - APU; ENGLAND and ITALY keep out of MUN and leave it"
-    assert game.deals("ITALY") == [f"with ENGLAND: {kept}"] and game.deals("RUSSIA") == []
-    assert len(game.legal_orders("ROM")) > 1 and not game.bindings("ITALY")
-    play_to(game, phase)
-    assert game.deals("ITALY") == [f"with ENGLAND: {kept.removeprefix(f'in {phase}: ')}"]
-    assert game.legal_orders("ROM") == ["A ROM - APU"] and "ROM" in game.bindings("ITALY")
-    game.adjudicate()
-    assert game.history[-1]["orders"]["ITALY"] == ["A ROM - APU"]
-    assert game.deals("ITALY") == []
-
-
-@pytest.mark.parametrize("conceding", [["RUSSIA", "ITALY"], ["RUSSIA"]])
-def test_no_deal_outlasts_the_game(conceding):
-    game = Game("three", press="offers", draw_votes=True)
-    for phase in ("F1901M", "F1902M"):
-        game.accept("ITALY", game.offer("ENGLAND", "ITALY", peace=True, phase=phase))
-    play_to(game, "F1901M")
-    assert len(game.deals("ENGLAND")) == 2
-    for power in conceding:
-        game.concede(power)
-    if not game.is_over:
-        game.vote("ENGLAND")
-        game.vote("ITALY")
-        game.adjudicate()
-    assert game.deals("ENGLAND") == []
-
-
-def test_a_deal_offered_for_this_phase_holds_in_it():
-    """As another program may write it."""
-    game = Game("three", press="offers")
-    offer = "PRP ( FOR ( SPR 1901 ) ( XDO ( ( ITA AMY ROM ) MTO APU ) ) )"
-    game.send("ENGLAND", "ITALY", offer)
-    game.send("ITALY", "ENGLAND", f"YES ( {offer} )")
-    again = Game.from_saved_game(game.to_saved_game(), press="offers")
-    assert again.legal_orders("ROM") == ["A ROM - APU"]
-
-
-def test_a_later_deal_that_may_be_broken_is_counted_when_it_is():
-    game = Game("three", press="offers", binding=False)
-    game.accept("ITALY", game.offer("ENGLAND", "ITALY", theirs=["A ROM - APU"], phase="F1901M"))
-    game.adjudicate()
-    assert "broken" not in game.history[-1]
-    game.adjudicate()
-    assert game.history[-1]["broken"] == {"ITALY": ["ENGLAND"]}
-
-
-def test_a_later_deal_lapses_if_it_has_become_impossible():
-    game = Game("three", press="offers")
-    game.accept("ITALY", game.offer("ENGLAND", "ITALY", theirs=["A MUN - BER"], phase="F1901M"))
-    first = game.offer("ITALY", "ENGLAND", ours=["A ROM - APU"], phase="F1901M")
-    game.accept("ENGLAND", first)
-    second = game.offer("RUSSIA", "ITALY", theirs=["A ROM - TUS"], phase="F1901M")
-    game.accept("ITALY", second)
-    assert len(game.deals("ITALY")) == 3
-    game.adjudicate()
-    assert game.deals("ITALY") == ["with ENGLAND: A ROM - APU"]  # it was made first
-
-
-@pytest.mark.parametrize("phase", [None, "F1901M"])
-def test_a_zone_among_several_holds_once_all_agree(phase):
-    game = Game("three", press="offers")
-    number = game.offer("ENGLAND", ALL_THREE, zone=["MUN"], phase=phase)
-    words = "ENGLAND, ITALY and RUSSIA keep out of MUN and leave it"
-    assert all(game.offers(power)[number].endswith(words) for power in ALL_THREE)
-    game.accept("RUSSIA", number)
-    assert not any(map(game.deals, game.powers)) and game.offers("RUSSIA") == {}
-    with pytest.raises(UserError, match="RUSSIA has agreed to offer 1 already"):
-        game.accept("RUSSIA", number)
-    game.accept("ITALY", number)
-    assert all(map(game.deals, game.powers))
-    play_to(game, phase or "S1901M")
-    closed = province_bits(game.table.deals.closed[0], len(game.map.provinces))
-    assert closed[..., game.map.province_index["MUN"]].sum() == 6  # each with both others
-
-
-def test_a_zone_among_several_that_one_declines_or_cannot_keep_is_none():
-    game = Game("three", press="offers")
-    number = game.offer("ENGLAND", ALL_THREE, zone=["MUN"])
-    game.accept("ITALY", number)
-    game.decline("RUSSIA", number)
-    assert not any(map(game.deals, game.powers)) and game.offers("ITALY") == {}
-    game.accept("ITALY", game.offer("RUSSIA", "ITALY", theirs=["A ROM - APU"]))
-    number = game.offer("ENGLAND", ALL_THREE, zone=["APU"])
-    game.accept("RUSSIA", number)
-    with pytest.raises(UserError, match="it contradicts a promise"):
-        game.accept("ITALY", number)
-    assert game.deals("ENGLAND") == [] and "A ROM - TUS" not in game.legal_orders("ROM")
-
-
-def test_a_later_offer_that_is_made_again_is_agreed_to_anew():
-    game = Game("three", press="offers")
-    for agreeing in ALL_THREE:
-        number = game.offer("ENGLAND", ALL_THREE, zone=["MUN"], phase="F1901M")
-        game.accept(agreeing, number)
-        if agreeing == "ITALY":
-            game.decline("RUSSIA", number)
-    game.send("ITALY", "GLOBAL", "YES ( GOOD FOR ALL )")
-    game.adjudicate()
-    assert not any(map(game.deals, game.powers))
-
-
-@pytest.mark.parametrize(
-    ("receiver", "terms", "words"), read_table(__file__, "impossible_later_offers")
-)
-def test_impossible_later_offers_and_offers_to_several(receiver, terms, words):
-    game = Game("three", press="offers")
-    with pytest.raises(UserError, match=words):
-        game.offer("ENGLAND", receiver, **terms)
-    assert game.messages == [] and game.said() == []
 
 
 PLACES = ("zone", "we_keep_out", "they_keep_out", "we_leave", "they_leave")

@@ -15,7 +15,7 @@ from reference.orders import Board, ReferenceMap, home, province
 from support.games import entangled_orders, random_units, standard
 from support.tables import read_table
 
-from diplomacy_engine import MAP_NAMES, Game, UserError, load_map
+from diplomacy_engine import MAP_NAMES, Game, load_map
 from diplomacy_engine.replays.replay import make_replay
 
 UNIT = r"[AF] [A-Z]{3}(?:/[NESW]C)?"
@@ -142,23 +142,6 @@ def test_difficult_positions_by_the_reference(name, seed):
             game.submit(power, texts)
         results = game.adjudicate()
         assert game.causes() == expected_causes(reference, units, orders, results)
-
-
-def test_any_phase_of_a_saved_game_can_be_asked():
-    game = standard("S1901M", {"FRANCE": ["A PAR"], "GERMANY": ["A BUR"]})
-    with pytest.raises(UserError, match=r"^no phase has been played yet$"):
-        game.causes()
-    game.submit("FRANCE", ["A PAR - BUR"])
-    game.adjudicate()
-    game.adjudicate()
-    again = Game.from_saved_game(game.to_saved_game())
-    for each in (game, game.copy(), again):
-        assert each.causes() == {}
-        assert each.causes("s1901m") == {"A PAR": {"bounce": ["A BUR"]}}
-        for name in ("S1902M", 3):
-            message = rf"^{name!r} was not played, only S1901M to F1901M$"
-            with pytest.raises(UserError, match=message):
-                each.causes(name)
 
 
 def test_void_says_what_was_wrong():

@@ -138,30 +138,6 @@ def test_names_in_other_letters_are_the_powers(games_with_talk, change):
         Game.from_saved_game(twice)
 
 
-def test_pending_and_void_orders_are_kept():
-    game = Game("standard")
-    game.submit("FRANCE", ["A PAR - MOS", "A MAR - SPA"], strict=False)
-    game.submit("ITALY", ["A VEN - TRI"])
-    game.submit("TURKEY", [])
-    loaded = Game.from_saved_game(game.to_saved_game())
-    assert loaded.orders == game.orders and loaded.orders["TURKEY"] == []
-    assert loaded.adjudicate() == game.adjudicate()
-    assert loaded.to_saved_game() == game.to_saved_game()
-    saved = game.to_saved_game()
-    game.send("ITALY", "GLOBAL", "later")
-    assert saved["phases"][-1]["messages"] == []
-    assert loaded.history[0]["orders"]["FRANCE"] == ["A PAR - MOS", "A MAR - SPA"]
-    assert loaded.history[0]["results"]["A PAR"] == ["void"]
-
-
-def test_a_build_after_a_waive_is_not_read_back():
-    game = Game.from_position("small W1901A; ENGLAND = LON PAR; RUSSIA A MOS = MOS")
-    assert len(game.submit("ENGLAND", ["WAIVE", "Build A London"], strict=False)) == 1
-    game.adjudicate()
-    (phase, _) = game.to_saved_game()["phases"]
-    assert game.units["ENGLAND"] == phase["orders"]["ENGLAND"] == []
-
-
 def test_a_game_of_a_map_file(tmp_path):
     """It names the map, not the file, and is read where the file is not."""
     path = tmp_path / "mine.toml"
@@ -221,25 +197,6 @@ def test_years_have_four_digits(tmp_path):
     replay = make_replay(short)
     assert replay.find("s1m") == replay.find("S0001M") == 0
     assert replay.frames[0].scene.phase == "S0001M"
-
-
-def test_orders_of_units_that_nobody_plays():
-    """Another program may have played them; here they hold, and that is told."""
-    game = Game(tribes())
-    assert game.submit("TRIBES", ["A HIL H", "F DUN - NOR"], strict=False) == [
-        "'F DUN - NOR': nobody plays TRIBES, whose units hold"
-    ]
-    with pytest.raises(UserError, match="'TRIBES' is not a power"):
-        game.submit("TRIBES", ["A HIL H"])
-    game.adjudicate()
-    saved = game.to_saved_game()
-    for phase in saved["phases"]:
-        phase["orders"]["TRIBES"] = ["A HIL - ROC", "F DUN H"]
-    again = Game.from_saved_game(saved)
-    assert again.units == game.units
-    assert again.history[0]["orders"]["TRIBES"] == ["A HIL - ROC", "F DUN H"], "as it was played"
-    assert again.to_state()["last_orders"]["TRIBES"] == ["F DUN H", "A HIL H"]
-    assert make_replay(saved).frames[0].scene.units["TRIBES"] == ["A HIL", "F DUN"]
 
 
 def test_jsonl(tmp_path):
@@ -330,19 +287,6 @@ def test_we_open_the_games_of_the_diplomacy_package():
     assert len(game.history) == len(saved["phases"]) - 1
 
 
-def test_last_orders_of_another_engine():
-    state = Game("standard").to_state() | {
-        "last_orders": {"FRANCE": ["a par - bur", "A MAR S A PAR - BUR"], "GERMANY": ["A MUN H"]},
-        "last_results": {"A PAR": ["bounce"]},
-    }
-    again = Game.from_state("standard", state).to_state()
-    assert again["last_orders"]["FRANCE"] == ["A MAR S A PAR - BUR", "A PAR - BUR"]
-    assert again["last_results"] == {"A PAR": ["bounce"]}
-    for key, value, message in read_table(__file__, "last_orders_of_another_engine"):
-        with pytest.raises(UserError, match=message):
-            Game.from_state("standard", state | {key: value})
-
-
 def test_hashes_are_those_of_the_diplomacy_package():
     """The numbers were printed by version 1.1.2 of the package."""
     game = Game("standard")
@@ -352,18 +296,6 @@ def test_hashes_are_those_of_the_diplomacy_package():
             game.submit(power, texts)
         game.adjudicate()
         assert game.to_state()["zobrist_hash"] == expected, game.phase
-
-
-def test_figures_of_one_game():
-    game = Game("small", max_years=1)
-    with pytest.raises(UserError, match="not over yet"):
-        game.figures()
-    while not game.is_over:
-        game.adjudicate()
-    found = game.figures()
-    assert list(found) == game.powers
-    assert found["ENGLAND"]["draw"] == 1 and found["ENGLAND"]["win"] == 0
-    assert sum(figures["sum_of_squares"] for figures in found.values()) == 1
 
 
 def test_who_has_won_where_one_power_has_the_others_short_name():
