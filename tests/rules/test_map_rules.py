@@ -20,9 +20,6 @@ def game_map() -> Map:
     return tribes()
 
 
-# Neutral units
-
-
 def test_neutral_units_have_no_decisions_and_hold(game_map):
     games = VectorGame(game_map, 1, threads=1)
     decisions = games.decisions()
@@ -38,9 +35,6 @@ def test_neutral_units_have_no_decisions_and_hold(game_map):
     assert game.units["TRIBES"] == ["A HIL", "F DUN"] and game.legal_orders("A HIL") == []
     with pytest.raises(UserError, match="TRIBES"):
         game.submit("TRIBES", ["A HIL - MOU"])
-
-
-# Coasts of other names
 
 
 @pytest.mark.parametrize("seed", range(12))

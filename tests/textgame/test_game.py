@@ -15,8 +15,6 @@ from diplomacy_engine.games import vector_game
 from diplomacy_engine.rules.map import Board
 from diplomacy_engine.rules.vocabulary import OrderTable, OrderVocabulary
 
-# Legal orders
-
 
 @given(seed=st.integers(0, 2**32), phases=st.integers(0, 12))
 @settings(max_examples=10)
@@ -44,9 +42,6 @@ def test_only_legal_orders_are_accepted(seed, phases):
                 assert game.orders[power] == [text]
             else:
                 assert game.orders[power][0][:5] == text[:5]
-
-
-# Phases
 
 
 # Copies, rows, maps
