@@ -19,65 +19,39 @@ time        processor seconds of the first phases of a game for all powers
 """
 
 import argparse
-import json
-import lzma
-import os
+import itertools
 import sys
-import tempfile
 import time
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from people import games_of, is_held_out, lines_of
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from diplomacy_engine import Game, VectorGame, load_map, load_player, make_bot
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.play.people import joint, people_of
 from diplomacy_engine.play.review import MARKS, Reviewed, Reviews, accuracy, judges_of
 from diplomacy_engine.players.advice import orders_by_player
-from diplomacy_engine.players.search.judge import (
-    IN_THE_END,
-    SUBMITTED,
-    SURE,
-    Judges,
-    _Playouts,
-    held,
-    make_judges,
-    own_places,
-)
+from diplomacy_engine.players.search import judge
 from diplomacy_engine.rules.notation import unit_of
-from diplomacy_engine.textgame.imports.games import read_games
 
-HELD_OUT, COSTLY = 10, 0.1  # one game in so many; a share of what was left
+COSTLY = 0.1  # a share of what was left
 CONFIRMING = 18, 90  # samples that show the cost, and others that show it anew
 KINDS = "center left", "holder removed", "support given up"
 BOARD = load_map("standard")
-
-
-def games_of(file: str, tune: bool, rng: np.random.Generator) -> Iterator[dict]:
-    """Yield people's games in an order drawn at random."""
-    with lzma.open(file, "rt") as lines:
-        every = [line for line in lines if _is_held_out(line) != tune]
-    with tempfile.TemporaryDirectory() as folder:
-        for number in rng.permutation(len(every)):
-            path = Path(folder) / "game.jsonl"
-            path.write_text(every[number])
-            yield next(iter(read_games(path, BOARD)))
-
-
-def _is_held_out(line: str) -> bool:
-    return zlib.crc32(str(json.loads(line)["id"]).encode()) % HELD_OUT == 0
+CENTERS = {BOARD.provinces[v] for v in BOARD.board.center_province}
 
 
 class Bench:
-    def __init__(self, args: argparse.Namespace):
-        self.args, self.rng = args, np.random.default_rng(args.seed)
+    """Reviews of some decisions of people's games, which come in an order drawn at random."""
+
+    def __init__(self, file: str, tune: bool, seed: int):
+        self.rng = np.random.default_rng(seed)
+        every = [line for line in lines_of(file) if is_held_out(line) != tune]
+        drawn = self.rng.permutation(len(every))
+        self.games = (game for n in drawn for game in games_of([every[n]], BOARD))
         self.players = [load_player(name, game_map=BOARD) for name in judges_of(BOARD)]
 
     def review(self, saved: dict, wanted: set[tuple[str, str]]) -> list[Reviewed]:
@@ -85,11 +59,11 @@ class Bench:
         reviews = Reviews(saved, self.players, BOARD)
         names = [phase["name"] for phase in saved["phases"]]
         reviews._wanted &= {(names.index(n), BOARD.power_index[p]) for n, p in wanted}
-        return [one for part in reviews for one in part]
+        return list(itertools.chain(*reviews))
 
     def openings(self) -> Iterator[bool]:
         people = people_of(BOARD)
-        for saved in games_of(self.args.games, self.args.tune, self.rng):
+        for saved in self.games:
             first = saved["phases"][:2]
             wanted = set()
             for power, (games, sets) in people.openings.items():
@@ -100,23 +74,18 @@ class Bench:
                 yield bool(one.mark)
 
     def collapses(self) -> Iterator[bool]:
-        for saved in games_of(self.args.games, self.args.tune, self.rng):
-            springs = {
-                int(phase["name"][1:-1]): phase["state"]["centers"]
+        for saved in self.games:
+            centers = {
+                _year(phase): phase["state"]["centers"]
                 for phase in saved["phases"]
                 if phase["name"][0] == "S" and phase["name"][-1] == "M"
             }
             for power in BOARD.powers:
-                centers = {year: len(own.get(power) or ()) for year, own in springs.items()}
-                years = [y for y in centers if centers[y] >= 5 and _falls(centers, y)]
-                if not years:
+                counts = {year: len(own.get(power) or ()) for year, own in centers.items()}
+                year = next((y for y in counts if counts[y] >= 5 and _falls(counts, y)), None)
+                if year is None:
                     continue
-                year = years[0]
-                part = [
-                    phase
-                    for phase in saved["phases"][:-1]
-                    if year - 1 <= int(phase["name"][1:-1]) <= year + 2
-                ]
+                part = [p for p in saved["phases"][:-1] if year - 1 <= _year(p) <= year + 2]
                 sent = [
                     bool(phase["orders"].get(power))
                     for phase in part
@@ -124,89 +93,62 @@ class Bench:
                 ]
                 if all(sent):
                     decisions = self.review(saved, {(phase["name"], power) for phase in part})
-                    self.show(decisions)
                     yield any("?" in one.mark for one in decisions)
                     break  # one of a game
 
-    def show(self, decisions: list[Reviewed]) -> None:
-        for one in decisions if self.args.verbose else ():
-            better = [text for text in one.best if text not in one.orders]
-            print(
-                f"  {one.phase} {one.power} {one.mark or '-'} {one.loss} ± {one.uncertainty}, "
-                f"hindsight {one.hindsight}, worth {one.worth} {one.best_worth}, centers "
-                f"{one.centers} {one.best_centers}, {one.orders}, better {better}, {one.reasons}",
-                flush=True,
-            )
-
     def strong(self) -> Iterator[Reviewed]:
-        for saved in games_of(self.args.games, self.args.tune, self.rng):
+        for saved in self.games:
             last = saved["phases"][-1]["state"]["centers"]
             winner = next((p for p in BOARD.powers if len(last.get(p) or ()) >= 18), None)
             names = [p["name"] for p in saved["phases"][:-1] if p["orders"].get(winner)]
             if winner and names:
                 chosen = self.rng.choice(names, min(4, len(names)), replace=False)
-                decisions = self.review(saved, {(name, winner) for name in chosen})
-                self.show(decisions)
-                yield from decisions
+                yield from self.review(saved, {(name, winner) for name in chosen})
 
-    def planted(self) -> Iterator[tuple[str, bool]]:
-        for case in self.blunders():
-            decision = case["game"]["phases"][0]["name"], case["power"]
-            (one,) = self.review(case["game"], {decision})
-            if self.args.verbose:
-                print(f" {case['kind']}, cost {case['cost']:.2f} ± {case['error']:.2f}")
-                self.show([one])
-            yield case["kind"], "?" in one.mark
-
-    def blunders(self) -> Iterator[dict]:
-        """Yield planted blunders whose cost is confirmed, as many of each kind as `--cases`, one of
-        a game; with `--keep` from a file, which is written if there is none."""
-        keep = self.args.keep and Path(self.args.keep)
-        if keep and keep.exists():
-            yield from map(json.loads, keep.read_text().splitlines())
-            return
-        judges = make_judges(
-            self.players, VectorGame(BOARD, 1, max_years=0), None, people_of(BOARD).worth
-        )
+    def planted(self, most: int) -> Iterator[tuple[str, bool]]:
+        """Yield whether blunders whose cost is confirmed are marked: so many of each kind, one of
+        a game."""
         counts = Counter(dict.fromkeys(KINDS, 0))
-        for saved in games_of(self.args.games, self.args.tune, self.rng):
+        games, worth = VectorGame(BOARD, 1, max_years=0), people_of(BOARD).worth
+        judges = judge.make_judges(self.players, games, None, worth)
+        for saved in self.games:
             rarest = min(KINDS, key=counts.__getitem__)
-            if counts[rarest] >= self.args.cases:
+            if counts[rarest] >= most:
                 return
-            phases = [phase for phase in saved["phases"][:-1] if int(phase["name"][1:-1]) > 1901]
+            phases = [phase for phase in saved["phases"][:-1] if _year(phase) > 1901]
             for number in self.rng.permutation(len(phases))[:8]:
-                cases = [case for case in self.cases(phases[number]) if case[0] == rarest]
+                phase = phases[number]
+                cases = [case[1:] for case in blunders(phase) if case[0] == rarest]
                 if not cases:
                     continue
-                case = self.confirmed(judges, phases[number], *cases[self.rng.integers(len(cases))])
-                if case:
+                power, texts = cases[self.rng.integers(len(cases))]
+                if is_costly(judges, phase, power, texts):
                     counts[rarest] += 1
-                    if keep:
-                        with keep.open("a") as file:
-                            file.write(json.dumps(case) + "\n")
-                    yield case
+                    game = _played(phase)
+                    game.submit(power, texts, strict=False)
+                    game.adjudicate()
+                    (one,) = self.review(game.to_saved_game(), {(phase["name"], power)})
+                    yield rarest, "?" in one.mark
                     break
 
-    def confirmed(
-        self, judges: Judges, phase: dict, kind: str, power: str, texts: list[str]
-    ) -> dict | None:
-        for seed, samples in enumerate(CONFIRMING):
-            cost, error = self.cost(judges, phase, power, texts, seed, samples)
-            if cost < COSTLY:
-                return None
-        if cost < SURE * error:
-            return None
-        game = _played(phase)
-        game.submit(power, texts, strict=False)
-        game.adjudicate()
-        saved = game.to_saved_game()
-        return {"kind": kind, "power": power, "cost": cost, "error": error, "game": saved}
+    def accuracies(self, most: int) -> Iterator[tuple[str, float, float]]:
+        for saved in self.games:
+            state = dict(saved["phases"][-1]["state"]) | {"name": "COMPLETED"}
+            shares, power = (
+                Game.from_state(BOARD, state).figures(),
+                BOARD.powers[int(self.rng.integers(7))],
+            )
+            names = [p["name"] for p in saved["phases"][:-1] if p["orders"].get(power)]
+            chosen = self.rng.permutation(names)[:most]
+            decisions = self.review(saved, {(name, power) for name in chosen})
+            if len(decisions) > 4:
+                yield power, accuracy(decisions), shares[power]["sum_of_squares"]
 
-    def cost(
-        self, judges: Judges, phase: dict, power: str, texts: list[str], seed: int, samples: int
-    ) -> tuple[float, float]:
-        """Return what a person's orders are ahead of others, as a share of what was left, and the
-        standard error; each seed plays on differently."""
+
+def is_costly(judges: judge.Judges, phase: dict, power: str, texts: list[str]) -> bool:
+    """Tell whether a person's orders are ahead of others, each time by playing on differently."""
+    row = np.zeros(1, int)
+    for seed, samples in enumerate(CONFIRMING):
         game, other = _played(phase), _played(phase)
         other.submit(power, texts, strict=False)
         games, pair = game.vector_game, []
@@ -214,76 +156,61 @@ class Bench:
             (orders,) = games.new_orders()
             orders[list(one.order_numbers())] = list(one.order_numbers().values())
             pair.append(orders)
-        games.seed_games(np.zeros(1, int), np.array([12345 + seed], np.uint64))
-        decisions = games.decisions(np.zeros(1, int))
+        games.seed_games(row, np.array([12345 + seed], np.uint64))
+        decisions = games.decisions(row)
         decisions = decisions.take(decisions.power == BOARD.power_index[power])
-        candidates = np.where(own_places(games, decisions)[:, None], [pair], NONE)
-        expected = judges.sample(games, np.zeros(1, int), samples)
-        playouts = _Playouts(judges, games, decisions, candidates, expected)
-        playouts.play(np.ones((1, 2), bool), 0, samples, IN_THE_END)
-        loss, error, *_ = playouts.loss(np.array([1]), SUBMITTED, 0, samples, IN_THE_END)[0]
-        return float(loss), float(error)
+        candidates = np.where(judge.own_places(games, decisions)[:, None], [pair], NONE)
+        expected = judges.sample(games, row, samples)
+        playouts = judge._Playouts(judges, games, decisions, candidates, expected)
+        playouts.play(np.ones((1, 2), bool), 0, samples, judge.IN_THE_END)
+        compared = np.array([1]), judge.SUBMITTED, 0, samples, judge.IN_THE_END
+        cost, error, *_ = playouts.loss(*compared)[0]
+        if cost < COSTLY:
+            return False
+    return cost >= judge.SURE * error
 
-    def cases(self, phase: dict) -> Iterator[tuple[str, str, list[str]]]:
-        """Yield blunders that could be planted: kind, power, its orders."""
-        game = _played(phase)
-        legal = defaultdict(list)
-        for power in BOARD.powers if phase["name"][-1] == "M" else ():
-            for unit in game.units.get(power) or ():
-                legal[power] += game.legal_orders(unit)
-        for power in BOARD.powers:
-            orders = {unit_of(text): text for text in phase["orders"].get(power) or ()}
-            units, centers = game.units.get(power) or [], set(game.centers.get(power) or ())
-            others = [other for other in BOARD.powers if other != power]
-            if not orders:
-                continue
-            near = {
-                unit
-                for unit in units
-                if unit[2:5] in centers
-                and any(_moves(text, unit[2:5]) for other in others for text in legal[other])
-            }
-            if phase["name"][-1] == "A":
-                removed = [unit for unit, text in orders.items() if text.endswith(" D")]
-                held_by = [unit for unit in units if unit[2:5] in centers and unit not in removed]
-                for unit in held_by if removed else ():
-                    texts = [f"{one} D" for one in removed[1:]] + [f"{unit} D"]
-                    yield KINDS[1], power, texts
-                continue
-            if phase["name"][-1] != "M":
-                continue
-            for unit in near:
-                if " - " in orders.get(unit, ""):
-                    continue
-                for text in legal[power]:
-                    place = text.split()[-1][:3]
-                    if text.startswith(f"{unit} - ") and place not in _centers():
-                        yield KINDS[0], power, [*_without(orders, unit), text]
-            for unit, text in orders.items():
-                if " S " in text and self._loses(phase, power, _without(orders, unit)):
-                    yield KINDS[2], power, [*_without(orders, unit), f"{unit} H"]
 
-    def _loses(self, phase: dict, power: str, texts: list[str]) -> bool:
-        counts = []
-        for given in (None, texts):
-            game = _played(phase)
-            if given is not None:
-                game.submit(power, given, strict=False)
-            game.adjudicate()
-            counts.append(held(game.vector_game, np.array([BOARD.power_index[power]])).sum())
-        return counts[1] < counts[0]
+def blunders(phase: dict) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield blunders that could be planted: kind, power, its orders."""
+    game, kind = _played(phase), phase["name"][-1]
+    legal = {
+        power: [text for unit in game.units.get(power) or () for text in game.legal_orders(unit)]
+        for power in (BOARD.powers if kind == "M" else ())
+    }
+    for power in BOARD.powers:
+        orders = {unit_of(text): text for text in phase["orders"].get(power) or ()}
+        centers = set(game.centers.get(power) or ())
+        holders = [unit for unit in game.units.get(power) or () if unit[2:5] in centers]
+        removed = [unit for unit, text in orders.items() if text.endswith(" D")]
+        for unit in holders if kind == "A" and removed else ():
+            if unit not in removed:
+                yield KINDS[1], power, [f"{one} D" for one in [*removed[1:], unit]]
+        if kind != "M" or not orders:
+            continue
+        enemies = [text for other in BOARD.powers if other != power for text in legal[other]]
+        for unit in holders:
+            near = any(_moves(text, unit[2:5]) for text in enemies)
+            for text in legal[power] if near and " - " not in orders.get(unit, "") else ():
+                if text.startswith(f"{unit} - ") and text.split()[-1][:3] not in CENTERS:
+                    yield KINDS[0], power, [*_without(orders, unit), text]
+        for unit, text in orders.items():
+            if " S " in text and _loses(phase, power, _without(orders, unit)):
+                yield KINDS[2], power, [*_without(orders, unit), f"{unit} H"]
 
-    def accuracies(self) -> Iterator[tuple[str, float, float]]:
-        for saved in games_of(self.args.games, self.args.tune, self.rng):
-            last = Game.from_state(
-                BOARD, dict(saved["phases"][-1]["state"]) | {"name": "COMPLETED"}
-            )
-            shares, power = last.figures(), BOARD.powers[int(self.rng.integers(7))]
-            names = [p["name"] for p in saved["phases"][:-1] if p["orders"].get(power)]
-            chosen = self.rng.permutation(names)[: self.args.decisions]
-            decisions = self.review(saved, {(name, power) for name in chosen})
-            if len(decisions) > 4:
-                yield power, accuracy(decisions), shares[power]["sum_of_squares"]
+
+def _loses(phase: dict, power: str, texts: list[str]) -> bool:
+    """Tell whether a power holds fewer centers after other orders than after a person's."""
+    game, other = _played(phase), _played(phase)
+    other.submit(power, texts, strict=False)
+    counts = []
+    for one in (game, other):
+        one.adjudicate()
+        counts.append(judge.held(one.vector_game, np.array([BOARD.power_index[power]])).sum())
+    return counts[1] < counts[0]
+
+
+def _year(phase: dict) -> int:
+    return int(phase["name"][1:-1])
 
 
 def _falls(centers: dict[int, int], year: int) -> bool:
@@ -299,17 +226,12 @@ def _played(phase: dict) -> Game:
 
 
 def _moves(text: str, place: str) -> bool:
-    return (
-        " - " in text and " S " not in text and " C " not in text and text.split()[3][:3] == place
-    )
+    """Tell whether an order moves its own unit to a province."""
+    return text.split()[2] == "-" and text.split()[3][:3] == place
 
 
 def _without(orders: dict[str, str], unit: str) -> list[str]:
     return [text for one, text in orders.items() if one != unit]
-
-
-def _centers() -> set[str]:
-    return {BOARD.provinces[v] for v in BOARD.board.center_province}
 
 
 def random_play(count: int) -> list[float]:
@@ -325,8 +247,19 @@ def random_play(count: int) -> list[float]:
                     game.submit(p, texts)
             game.adjudicate()
         reviews = Reviews(game.to_saved_game(), [policy], small, [power])
-        result.append(accuracy([one for part in reviews for one in part]))
+        result.append(accuracy(list(itertools.chain(*reviews))))
     return result
+
+
+def correlation(rows: list[tuple[str, float, float]]) -> str:
+    """Return that of accuracy and result, less the mean result of the power, and its interval."""
+    results = defaultdict(list)
+    for power, _, share in rows:
+        results[power].append(share)
+    rest = [share - np.mean(results[power]) for power, _, share in rows]
+    tied = np.corrcoef([one for _, one, _ in rows], rest)[0, 1]
+    low, high = np.tanh(np.arctanh(tied) + np.array([-1.96, 1.96]) / np.sqrt(len(rows) - 3))
+    return f"correlation {tied:.2f} ({low:.2f} to {high:.2f}, {len(rows)})"
 
 
 def interval(successes: float, count: int) -> str:
@@ -343,41 +276,33 @@ def main() -> None:
     flags.add_argument("--phases", type=int, default=60, help="for time")
     flags.add_argument("--seed", type=int, default=1)
     flags.add_argument("--tune", action="store_true")
-    flags.add_argument("--keep", help="file of planted blunders, read or else written")
-    flags.add_argument("--verbose", action="store_true")
     args = flags.parse_args()
-    if args.what == "random":
-        values = random_play(args.cases)
-        print(f"random play on small: {np.mean(values):.0f}, of games {values}")
-        return
-    bench, begun = Bench(args), time.process_time()
-    if args.what in ("openings", "collapses"):
-        marked = [one for _, one in zip(range(args.cases), getattr(bench, args.what)())]
-        print(f"{args.what}: marked {interval(sum(marked), len(marked))}")
-    elif args.what == "strong":
-        marks = Counter(one.mark for _, one in zip(range(args.cases), bench.strong()))
-        for mark in MARKS:
-            print(f"{mark}: {interval(marks[mark], marks.total())}")
-    elif args.what == "planted":
-        of_kind = defaultdict(list)
-        for kind, marked in bench.planted():
-            of_kind[kind].append(marked)
-            print(", ".join(f"{k} {sum(m)} of {len(m)}" for k, m in of_kind.items()), flush=True)
-    elif args.what == "accuracy":
-        rows = [one for _, one in zip(range(args.cases), bench.accuracies())]
-        means = defaultdict(list)
-        for power, _, share in rows:
-            means[power].append(share)
-        rest = [share - np.mean(means[power]) for power, _, share in rows]
-        tied = np.corrcoef([one for _, one, _ in rows], rest)[0, 1]
-        low, high = np.tanh(np.arctanh(tied) + np.array([-1.96, 1.96]) / np.sqrt(len(rows) - 3))
-        print(f"correlation {tied:.2f} ({low:.2f} to {high:.2f}, {len(rows)})")
-    elif args.what == "time":
-        saved = next(games_of(args.games, args.tune, bench.rng))
-        saved["phases"] = saved["phases"][: args.phases + 1]
-        begun = time.process_time()
-        count = sum(len(part) for part in Reviews(saved, bench.players, BOARD))
-        print(f"{count} decisions")
+    bench, begun = Bench(args.games, args.tune, args.seed), time.process_time()
+    match args.what:
+        case "random":
+            values = random_play(args.cases)
+            print(f"random play on small: {np.mean(values):.0f}, of games {values}")
+        case "openings" | "collapses":
+            marked = [*itertools.islice(getattr(bench, args.what)(), args.cases)]
+            print(f"{args.what}: marked {interval(sum(marked), len(marked))}")
+        case "strong":
+            marks = Counter(one.mark for one in itertools.islice(bench.strong(), args.cases))
+            for mark in MARKS:
+                print(f"{mark}: {interval(marks[mark], marks.total())}")
+        case "planted":
+            of_kind = defaultdict(list)
+            for kind, marked in bench.planted(args.cases):
+                of_kind[kind].append(marked)
+                print(*(f"{k} {sum(m)} of {len(m)}" for k, m in of_kind.items()), flush=True)
+        case "accuracy":
+            rows = itertools.islice(bench.accuracies(args.decisions), args.cases)
+            print(correlation([*rows]))
+        case "time":
+            saved = next(bench.games)
+            saved["phases"] = saved["phases"][: args.phases + 1]
+            print(f"{sum(map(len, Reviews(saved, bench.players, BOARD)))} decisions")
+        case _:
+            sys.exit(f"error: --what {args.what}: see the first lines of this file")
     print(f"{time.process_time() - begun:.0f} s of processor")
 
 

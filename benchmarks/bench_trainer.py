@@ -1,7 +1,6 @@
 """How fast the trainer learns, and where its time goes.
 
     python benchmarks/bench_trainer.py --map small --decisions 100000
-    python benchmarks/bench_trainer.py --run runs/small__...
     python benchmarks/bench_trainer.py --map small --parts     # processor time of each stage
     python benchmarks/bench_trainer.py --map standard --count  # operations that a GPU would launch
 
@@ -20,7 +19,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,63 +27,44 @@ NETWORK = ("inference", "learning")  # the stages that are forward and backward 
 APART = ("evaluation", "capture", "saving")
 
 
-def read_updates(folder: Path) -> list[dict]:
-    """Return the lines of metrics.jsonl that describe an update."""
-    lines = (folder / "metrics.jsonl").read_text().splitlines()
-    return [line for line in map(json.loads, lines) if "charts/env_steps" in line]
-
-
-def measure(updates: list[dict], warm_up: int) -> dict:
-    """Return decisions/s and the share of each stage, from the first update after the warm-up on.
-
-    The clock of the stages begins anew when a run is resumed; the span across that is left out.
-    """
-    updates = [line for line in updates if line["global_step"] >= warm_up]
-    stages = [name for name in updates[-1] if name.startswith("timing/")] if updates else []
-    stages = [name.removeprefix("timing/") for name in stages if "share" not in name]
-    seconds = dict.fromkeys(stages, 0.0)
-    decisions = env_steps = order_steps = 0
-    for before, after in pairwise(updates):
-        spans = {
-            name: after.get(f"timing/{name}", 0.0) - before.get(f"timing/{name}", 0.0)
-            for name in stages
-        }
-        if any(spans[name] < 0 for name in NETWORK):
-            continue
-        seconds = {name: seconds[name] + spans[name] for name in stages}
-        decisions += after["global_step"] - before["global_step"]
-        env_steps += after["charts/env_steps"] - before["charts/env_steps"]
-        order_steps += after["charts/order_steps"] - before["charts/order_steps"]
-    apart = {name: seconds.pop(name) for name in APART if name in seconds}
-    total = sum(seconds.values())
-    if not total:
-        raise SystemExit("error: fewer than two updates after the warm-up; ask for more decisions")
-    return {
-        "decisions": decisions,
-        "seconds": total,
-        "decisions_per_second": decisions / total,
-        "env_steps_per_second": env_steps / total,
-        "order_steps_per_second": order_steps / total,
-        "share": {name: value / total for name, value in seconds.items()},
-        "share_outside_network": 1 - sum(seconds[name] for name in NETWORK) / total,
-        "seconds_apart": apart,
-    }
-
-
-def train(map_name: str, decisions: int, flags: list[str], runs_folder: str) -> Path:
-    """Train for so many decisions; return the run's folder."""
+def measure(map_name: str, decisions: int, warm_up: int, flags: list[str]) -> dict:
+    """Train as users do; return decisions/s and the share of each stage, from the first update
+    after the warm-up on."""
     import ppo_selfplay_diplomacy as ppo  # here, because torch takes a while to load
     from diplomacy_engine.learning.settings import parse_args
 
-    never = str(10 * decisions)
-    words = ["--map", map_name, "--total-timesteps", str(decisions), "--runs-folder", runs_folder]
-    words += ["--eval-interval", never, "--eval-games", "2"]
-    words += ["--capture-games", "0", *flags]
-    args = parse_args(ppo.Args, words)
-    if ppo.startup.main(ppo.LEARNER_SPEC, ppo.train, args) != 0:
-        raise SystemExit(2)
-    (folder,) = Path(runs_folder).iterdir()
-    return folder
+    total = warm_up + decisions
+    with tempfile.TemporaryDirectory() as folder:
+        words = f"--map {map_name} --total-timesteps {total} --runs-folder {folder}"
+        words += f" --eval-interval {10 * total} --eval-games 2 --capture-games 0"
+        args = parse_args(ppo.Args, [*words.split(), *flags])
+        if ppo.startup.main(ppo.LEARNER_SPEC, ppo.train, args) != 0:
+            raise SystemExit(2)
+        (path,) = Path(folder).glob("*/metrics.jsonl")
+        lines = list(map(json.loads, path.read_text().splitlines()))
+    updates = [line for line in lines if "charts/env_steps" in line]
+    updates = [line for line in updates if line["global_step"] >= warm_up]
+    if len(updates) < 2:
+        raise SystemExit("error: fewer than two updates after the warm-up; ask for more decisions")
+    first, last = updates[0], updates[-1]
+
+    def since(name: str) -> float:
+        return last[name] - first.get(name, 0.0)
+
+    stages = [name.removeprefix("timing/") for name in last if name.startswith("timing/")]
+    spent = {name: since(f"timing/{name}") for name in stages if "share" not in name}
+    seconds = {name: spent[name] for name in spent if name not in APART}
+    whole = sum(seconds.values())
+    return {
+        "decisions": since("global_step"),
+        "seconds": whole,
+        "decisions_per_second": since("global_step") / whole,
+        "env_steps_per_second": since("charts/env_steps") / whole,
+        "order_steps_per_second": since("charts/order_steps") / whole,
+        "share": {name: value / whole for name, value in seconds.items()},
+        "share_outside_network": 1 - sum(seconds[name] for name in NETWORK) / whole,
+        "seconds_apart": {name: spent[name] for name in APART if name in spent},
+    }
 
 
 def start(map_name: str, decisions: int, flags: list[str]):
@@ -234,10 +213,8 @@ def main() -> None:
     parser.add_argument("--map", default="small", help="map to train on")
     parser.add_argument("--decisions", type=int, default=100_000, help="learner decisions to time")
     parser.add_argument("--warm-up", type=int, default=20_000, help="decisions before those")
-    parser.add_argument("--run", type=Path, help="read a run made earlier instead of training")
     parser.add_argument("--parts", action="store_true", help="processor time of each stage")
     parser.add_argument("--count", action="store_true", help="operations of a phase, a minibatch")
-    parser.add_argument("--json", type=Path, help="write the figures to a file")
     arguments, flags = parser.parse_known_args()
     if arguments.count:
         figures = count(arguments.map, flags)
@@ -249,13 +226,7 @@ def main() -> None:
         print(f"ms a minibatch       {figures['minibatch_ms']:10.2f}")
         show_shares(figures)
     else:
-        if arguments.run:
-            updates = read_updates(arguments.run)
-        else:
-            with tempfile.TemporaryDirectory() as folder:
-                steps = arguments.warm_up + arguments.decisions
-                updates = read_updates(train(arguments.map, steps, flags, folder))
-        figures = measure(updates, arguments.warm_up)
+        figures = measure(arguments.map, arguments.decisions, arguments.warm_up, flags)
         print(f"learner decisions/s  {figures['decisions_per_second']:10,.0f}")
         print(f"env steps/s          {figures['env_steps_per_second']:10,.0f}")
         print(f"order steps/s        {figures['order_steps_per_second']:10,.0f}")
@@ -263,8 +234,6 @@ def main() -> None:
         print(f"outside network      {figures['share_outside_network']:10.1%}")
         for name, value in figures["seconds_apart"].items():
             print(f"not counted: {name} {value:.1f} s")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import zlib
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -28,6 +29,7 @@ from diplomacy_engine import Game, VectorGame, load_map, load_player
 from diplomacy_engine.constants import COMPLETED
 from diplomacy_engine.play.people import joint
 from diplomacy_engine.players.search.judge import Worth, regression
+from diplomacy_engine.rules.map import Map
 from diplomacy_engine.textgame.imports.games import read_games
 
 TARGET = Path(__file__).parents[1] / "diplomacy_engine/play/standard_people.json"
@@ -35,7 +37,25 @@ SOURCE = "every second game of zond/godip-history, commit 5520b47 (droidippy, un
 JUDGES = "standard-human", "standard-anchored-1", "standard-own-1"
 SHARE, FALL_GAMES, FALL_SHARE = 0.005, 5, 0.01  # least of a set that is kept
 EVERY, PHASES = 9, 6  # one game in so many, and so many phases of each, for the values
-HELD_OUT = 10
+HELD_OUT = 10  # one game in so many
+
+
+def lines_of(file: str) -> list[str]:
+    with lzma.open(file, "rt") as lines:
+        return lines.readlines()
+
+
+def is_held_out(line: str) -> bool:
+    """Tell whether `diplomacy_learners.imitate` does not learn from the game of a line."""
+    return zlib.crc32(str(json.loads(line)["id"]).encode()) % HELD_OUT == 0
+
+
+def games_of(lines: list[str], game_map: Map) -> Iterator[dict]:
+    """Yield the games of lines as saved games."""
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        file.writelines(lines)
+        file.flush()
+        yield from read_games(file.name, game_map)
 
 
 def openings(lines: list[str]) -> dict:
@@ -85,13 +105,8 @@ def _joint(phase: dict, power: str) -> str:
 def values(lines: list[str]) -> dict:
     """Return the weights of Worth of each judge, from positions of people's games."""
     board, rng = load_map("standard"), np.random.default_rng(1)
-    learned = [
-        line for line in lines if zlib.crc32(str(json.loads(line)["id"]).encode()) % HELD_OUT
-    ]
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
-        file.write("".join(learned[::EVERY]))
-        file.flush()
-        saved = [game["phases"] for game in read_games(file.name, board)]
+    learned = [line for line in lines if not is_held_out(line)]
+    saved = [game["phases"] for game in games_of(learned[::EVERY], board)]
     games = VectorGame(board, len(saved) * PHASES, threads=1, auto_reset=False)
     score = []
     for number, phases in enumerate(saved):
@@ -119,8 +134,7 @@ def values(lines: list[str]) -> dict:
 def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     flags.add_argument("games")
-    with lzma.open(flags.parse_args().games, "rt") as file:
-        lines = file.readlines()
+    lines = lines_of(flags.parse_args().games)
     record = {"source": SOURCE, "openings": openings(lines), "worth": values(lines)}
     TARGET.write_text(json.dumps(record, indent=None, separators=(",", ":")) + "\n")
     print(f"{TARGET}: {TARGET.stat().st_size / 1e3:.0f} kB")

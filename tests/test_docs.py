@@ -191,22 +191,17 @@ def test_lines_of_the_standard_map():
     assert f"{len(table.route_goal):,}" in OWN_MAP
 
 
-MOVEMENT = {
-    "FRANCE": ["A PAR", "A GAS", "F MAO"],
-    "ENGLAND": ["A LON", "F NTH"],
-    "RUSSIA": ["F STP/NC"],
-}
 POSITIONS = (
-    {"name": "S1901M", "units": MOVEMENT},
-    {"name": "S1901R", "units": {"FRANCE": ["A MUN"]}, "retreats": {"GERMANY": {"A MUN": ["RUH"]}}},
-    {"name": "W1901A", "units": {}, "centers": {"RUSSIA": ["MOS", "STP"]}},
+    "standard S1901M; ENGLAND A LON, F NTH =; FRANCE A GAS, A PAR, F MAO =; RUSSIA F STP/NC =",
+    "standard S1901R; FRANCE A MUN =; GERMANY *A MUN > RUH =",
+    "standard W1901A; RUSSIA = MOS STP",
 )
 
 
 def readings(text: str) -> set[str]:
     found = set()
     for position in POSITIONS:
-        game = Game.from_state("standard", position)
+        game = Game.from_position(position)
         for power in game.powers:
             try:
                 game.submit(power, [text])

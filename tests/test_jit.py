@@ -22,26 +22,10 @@ from support.tables import read_text
 from diplomacy_engine import _compilation, _jit, _kernel_cache, _records
 
 PACKAGE = Path(_jit.__file__).parent
-KERNELS = """
-from diplomacy_engine._jit import jit
-from . import facts as known
-from .tables import (
-    callee,
+KERNELS, CALLEE, FIRST_PHASE, FULL, COUNT = (
+    read_text(__file__, f"{name}.py.txt")
+    for name in ("kernels", "callee", "first_phase", "full", "count")
 )
-
-
-@jit
-def kernel(x):
-    return callee(x) + known.GOAL
-"""
-CALLEE = """
-from diplomacy_engine._jit import jit
-
-
-@jit
-def callee(x):
-    return 2 * x
-"""
 
 
 @pytest.fixture
@@ -112,14 +96,6 @@ def test_no_import_of_a_kernel_file_is_missed():
                     assert file in sources, f"{name} imports {file}"
 
 
-FIRST_PHASE = """
-import sys
-from diplomacy_engine import Game
-game = Game("small")
-for unit in sum(game.units.values(), []):
-    game.legal_orders(unit.split()[1])
-game.adjudicate()
-"""
 LOADED = 'assert "numba.np.arrayobj" not in sys.modules'
 
 
@@ -218,9 +194,6 @@ def test_a_kernel_in_others_is_compiled_once_for_all_widths_of_integers(tmp_path
     assert len(_power_of.inner.signatures) == 1
 
 
-COUNT = read_text(__file__, "count.py.txt")
-
-
 def started_in(folder: Path, cache: Path) -> tuple[int, str]:
     own = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(
@@ -266,16 +239,6 @@ def test_what_is_still_missing_is_announced_and_counted(monkeypatch):
     compilation.depth = 1
     compilation.show(f"{compilation.kernels} kernels compiled")
     assert screen.getvalue().endswith("\r\x1b[K3 kernels compiled")
-
-
-FULL = """
-import resource
-resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-from diplomacy_engine import load_map
-from diplomacy_engine.rules.state import allocate_state, count_units, is_alive
-state = allocate_state(load_map("small").board, 1)
-print(is_alive(state, 0, 0), count_units(state, 0, 0))
-"""
 
 
 @pytest.mark.slow

@@ -1,12 +1,12 @@
 """Records: what fits, and what a message names of what does not."""
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 from msgspec import Meta, Struct
+from support.tables import read_table
 
 from diplomacy_engine.errors import UserError
 from diplomacy_engine.records import convert, parse_json, read_json
@@ -56,37 +56,17 @@ def test_a_value_of_any_type_stays_the_same_object():
     assert convert(Settings, {"others": others}, "file").others is others
 
 
+Rows = list[Row]
+NO_TEXT = {"rows": [{"name": "a", "seats": {1: None}}]}  # as a key, which JSON cannot have
+
+
 @pytest.mark.parametrize(
     ("cls", "values", "names"),
-    [
-        (Settings, {"count": 0}, ("count", "1")),
-        (Settings, {"any_number": math.inf}, ("any_number",)),
-        (Settings, {"any_number": 10**400}, ("any_number",)),
-        (Settings, {"cuont": 1}, ("cuont", "'count'")),
-        (Settings, {"any-number": 1, "any_number": 1}, ("any_number",)),
-        (Settings, {"kind": "trunkate"}, ("kind", "trunkate", "'truncate'")),
-        (Settings, {"kinds": ["a", "c"]}, ("kinds[1]", "c", "a, b")),
-        (Settings, {"names": ["a", 1]}, ("names[1]",)),
-        (Settings, {"names": ["a\0"]}, ("names",)),
-        (Settings, [], ()),
-        (Table, {"rows": [{"name": "a"}, {"name": "a", "b": 1}]}, ("rows[1].b",)),
-        (Table, {"rows": [{"name": "a"}, {}]}, ("rows[1].name",)),
-        (
-            Table,
-            {"rows": [{"name": "a", "seats": {"ITALY": ["long"]}}]},
-            ("rows[0].seats[...][0]",),
-        ),
-        (Table, {"rows": [{"name": "a", "seats": {1: None}}]}, ("rows[0].seats: key",)),
-        (Table, {"rows": [{"name": "a - at `$.b`", "c": 1}]}, ("rows[0].c",)),
-        (Table, {"rows": [], "\ud800": 1}, ("Unicode",)),
-        (Settings, {"kind": "\ud800"}, ("Unicode",)),
-        (Settings, {"\ud800": 1}, ()),
-        (list[Row], [{"name": "a"}, {"name": 1}], ("[1].name",)),
-    ],
+    [*read_table(__file__, "values_that_do_not_fit"), ("Table", NO_TEXT, ["rows[0].seats: key"])],
 )
 def test_values_that_do_not_fit_are_named(cls, values, names):
     with pytest.raises(UserError) as error:
-        convert(cls, values, "file.toml")
+        convert(globals()[cls], values, "file.toml")
     assert str(error.value).startswith("file.toml: ")
     assert all(name in str(error.value) for name in names), error.value
     assert len(str(error.value)) < 200

@@ -2,21 +2,12 @@
 
 import numpy as np
 import pytest
+from support.tables import read_text
 
 optuna = pytest.importorskip("optuna")
 tune_optuna = pytest.importorskip("examples.tune_optuna")
 
-SCRIPT = """
-import json, pathlib, sys
-flags = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-name = f"{flags['--map']}__{flags['--exp-name']}__{flags['--seed']}__1"
-folder = pathlib.Path(flags["--runs-folder"], name)
-folder.mkdir(exist_ok=True)
-win = len(flags["--map"]) + float(flags["--gae-lambda"]) - 0.01 * int(flags["--seed"])
-lines = [{"global_step": 1, "eval/dumbbot/win": 0.0}, {"global_step": 2, "eval/dumbbot/win": win}]
-(folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
-sys.exit(int(flags["--fails"]))
-"""
+SCRIPT = read_text(__file__, "training.py.txt")
 
 
 def make_args(folder, script="script.py", **settings):

@@ -31,9 +31,12 @@ def begins(monkeypatch):
     monkeypatch.setattr(Ranks, "start", start)
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"), [(row[0], row[1:]) for row in read_table(__file__, "command_lines")]
-)
+def table_of(name: str) -> list[tuple]:
+    """Return the rows of a table: what is refused, and words of the answer."""
+    return [(row[0], row[1:]) for row in read_table(__file__, name)]
+
+
+@pytest.mark.parametrize(("flags", "words"), table_of("command_lines"))
 def test_command_lines(flags, words, trained, begins, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setenv("COLUMNS", "300")  # so that tyro's box breaks no word
@@ -47,21 +50,10 @@ def test_command_lines(flags, words, trained, begins, tmp_path, monkeypatch, cap
     assert not runs.exists() and files(trained()) == before
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("num_env = 8", ("num_env: unknown", "num_envs")),
-        ("pool_bots = [1]", ("pool_bots[0]: ",)),
-        ('pool_sampling = "uniform"', ("pool_sampling: ", "latest, recency, pfsp")),
-        ("num_envs = 1\nnum-envs = 2", ("num_envs: is set twice",)),
-        ("[network]\nhidden = 2", ("network: unknown",)),
-        (f"gamma = {'9' * 5000}", ("TOML",)),
-        (b"\xff\xfe", ("TOML",)),
-    ],
-)
-def test_settings_files(line, words, tmp_path, capsys):
+@pytest.mark.parametrize(("text", "words"), table_of("settings_files"))
+def test_settings_files(text, words, tmp_path, capsys):
     path, runs = tmp_path / "bad.toml", tmp_path / "runs"
-    path.write_bytes(line if isinstance(line, bytes) else line.encode())
+    path.write_bytes(text.replace("{digits}", "9" * 5000).encode("latin-1"))
     refused(["--config", str(path), "--runs-folder", str(runs)], str(path), *words, capsys=capsys)
     assert not runs.exists()
 
@@ -91,46 +83,20 @@ def test_processes_take_memory(monkeypatch):
     check_memory(args, small, 10_000, 4)  # torchrun's, whatever --processes says
 
 
-def edit(run: Path, change) -> None:
-    saved = torch.load(run / "checkpoint.pt", weights_only=True)
-    change(saved)
-    torch.save(saved, run / "checkpoint.pt")
-
-
-def write_args(run: Path, **changes) -> None:
-    args = json.loads((run / "args.json").read_text())
-    (run / "args.json").write_text(json.dumps(args | changes))
-
-
-DAMAGES = {
-    "no dictionary": (lambda run: (run / "args.json").write_text("[]"), ("args.json",)),
-    "no JSON": (lambda run: (run / "args.json").write_text("{"), ("args.json", "JSON")),
-    "unknown setting": (lambda run: write_args(run, num_env=3), ("args.json: num_env: unknown",)),
-    "range": (lambda run: write_args(run, gamma=1.5), ("args.json: gamma: ",)),
-    "other games": (lambda run: write_args(run, num_envs=16), ("cannot be continued",)),
-    "other network": (lambda run: write_args(run, hidden=24), ("cannot be continued", "hidden")),
-    "processes": (
-        lambda run: write_args(run, processes=1000),
-        ("of 1 processes", "1000", "--nproc_per_node=1"),
-    ),
-    "no checkpoint": (lambda run: (run / "checkpoint.pt").unlink(), ("has no checkpoint.pt",)),
-    "format": (lambda run: edit(run, lambda saved: saved.update(run_format=3)), ("--start-from",)),
-    "missing part": (
-        lambda run: edit(run, lambda saved: saved.pop("run")),
-        ("cannot be continued", "run"),
-    ),
-    "script": (
-        lambda run: (run / "ppo_selfplay_diplomacy.py").rename(run / "mine.py"),
-        ("a run of mine.py",),
-    ),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_run_folders(damage, trained, begins, tmp_path, capsys):
+@pytest.mark.parametrize(("damage", "words"), table_of("run_folders"))
+def test_run_folders(damage, words, trained, begins, tmp_path, capsys):
     run = Path(shutil.copytree(trained(), tmp_path / "run"))
-    change, words = DAMAGES[damage]
-    change(run)
+    args, checkpoint = run / "args.json", run / "checkpoint.pt"
+    match damage:
+        case {"args.json": text}:
+            args.write_text(text)
+        case {"args": changes}:
+            args.write_text(json.dumps(json.loads(args.read_text()) | changes))
+        case {"saved": changes}:
+            saved = torch.load(checkpoint, weights_only=True) | changes
+            torch.save({name: part for name, part in saved.items() if part is not None}, checkpoint)
+        case {"moved": name}:
+            (run / name).rename(run / "mine.py")
     before = files(run)
     refused(["--resume", str(run)], str(run), *words, capsys=capsys)
     assert files(run) == before

@@ -11,13 +11,8 @@ from support.training import main, write_config
 
 from diplomacy_learners import anchored, baselines, exploit, league, press
 
-# What a stopped run is to have under way.
-RICH = tomllib.loads(read_text(__file__, "learners.toml"))
-TEAM = {
-    "teams": "ENGLAND+ITALY",
-    "learner_seats": baselines.Args.learner_seats,
-    "reward": "team:sum_of_squares=1,power:center_delta=0.2..0",
-}
+SETTINGS = tomllib.loads(read_text(__file__, "learners.toml"))
+IN_TEAMS = "partners", "board", "mutual"
 
 
 class Learner(NamedTuple):
@@ -25,7 +20,7 @@ class Learner(NamedTuple):
 
     main: Callable[[list[str]], int]  # takes a command line, returns the exit status
     settings: dict[str, Any]
-    first: tuple[str, ...] = ()  # words before the flags of a new run
+    first: list[str]  # words before the flags of a new run
 
 
 def exploiting(argv: list[str]) -> int:
@@ -36,32 +31,14 @@ def exploiting(argv: list[str]) -> int:
         return end.code
 
 
-BASELINES, PRESS = partial(main, script=baselines), partial(main, script=press)
-ALONE = {
-    "opponent_temperature": 1.0,
-    "learner_seats": baselines.Args.learner_seats,
-    "pool_bots": [],
-}
 LEARNERS = {
-    "independent": Learner(BASELINES, RICH | {"scheme": "independent"}),
-    "central": Learner(BASELINES, RICH | {"scheme": "central", "capture_games": 1}),
-    "counterfactual": Learner(BASELINES, RICH | {"scheme": "counterfactual", "alternatives": 2}),
-    "partners": Learner(BASELINES, RICH | TEAM | {"partners": "pool", "freeze_score": 0.5}),
-    "board": Learner(BASELINES, RICH | TEAM | {"board": 3}),
-    "mutual": Learner(PRESS, RICH | TEAM | {"press": "mutual", "eval_bots": ["coin+random"]}),
-    "offers": Learner(
-        PRESS,
-        RICH
-        | {"press": "offers", "eval_bots": ["coin+random"], "capture_games": 1}
-        | {"binding": "no", "break_cost": 0.1},
-    ),
-    "league": Learner(
-        partial(main, script=league), RICH | {"exploiter_interval": 120, "exploiter_timesteps": 40}
-    ),
-    "anchored": Learner(
-        partial(main, script=anchored), RICH | {"anchor": "three-pure-1", "anchor_coef": 0.01}
-    ),
-    "exploit": Learner(exploiting, RICH | ALONE, ("three-pure-1",)),
+    name: Learner(
+        exploiting if script is exploit else partial(main, script=script),
+        SETTINGS["all"] | (SETTINGS["team"] if name in IN_TEAMS else {}) | own,
+        ["three-pure-1"] * (script is exploit),
+    )
+    for script in (baselines, press, league, anchored, exploit)
+    for name, own in SETTINGS[script.__name__.rpartition(".")[2]].items()
 }
 
 
