@@ -25,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what `pytest -m attack` asks for; see tests/attack."""
     group = parser.getgroup("attack")
     group.addoption("--attack-seed", type=int, default=1, help="other input for each (default: 1)")
+    parser.addoption("--renew", action="store_true", help="write golden files anew; see `git diff`")
     group.addoption(
         "--attack-minutes", type=float, default=10.0, help="of all attacks together (default: 10)"
     )
@@ -79,6 +80,24 @@ def pytest_collection_finish() -> None:
             make_bot("dumbbot").act(games, games.decisions())
         else:
             games.step(games.new_orders())
+
+
+@pytest.fixture
+def golden(request):
+    """Return a function (name, lines) that compares them with golden/NAME.txt beside the test.
+
+    `pytest --renew` with the test's name writes the file anew; then read what `git diff` shows.
+    """
+
+    def compare(name, lines):
+        file = request.path.parent / "golden" / f"{name}.txt"
+        text = "\n".join(map(str, lines)) + "\n"
+        if request.config.getoption("renew"):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+        assert text.split("\n") == file.read_text(encoding="utf-8").split("\n"), "see --renew"
+
+    return compare
 
 
 @pytest.fixture(scope="session")

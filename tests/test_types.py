@@ -1,16 +1,24 @@
 """Types: what public functions say, keywords that are said twice, and a user's strict checker."""
 
 import ast
+import contextlib
+import importlib
+import inspect
 import os
+import pkgutil
+import re
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import NoneType
 from typing import get_type_hints
 
 import pytest
 from support.tables import read_text
 
+import diplomacy_engine
+import diplomacy_learners
 from diplomacy_engine.environments import settings
 from diplomacy_engine.matches.match import MatchOptions, MatchSettings
 from diplomacy_engine.players.protocols import ExplainingPlayer
@@ -58,6 +66,45 @@ def test_keywords_are_those_of_their_records():
         own, hints = get_type_hints(kind.ARGUMENTS), get_type_hints(kind)
         for name in own.keys() & hints.keys():
             assert hints[name] in (own[name], object), name
+
+
+def plain(value):
+    """Return a default as every machine writes it."""
+    known = isinstance(value, bool | int | float | str | tuple | NoneType) or is_dataclass(value)
+    return re.sub(" at 0x[0-9a-f]+", "", repr(value)) if known else "..."
+
+
+def declared(value):
+    """Return in a line which parameters of a class or function of ours have a default or a limit."""
+    own, words = getattr(value, "__annotations__", {}), []
+    for one in inspect.signature(value).parameters.values():
+        limits = "".join(re.findall(r"Meta\([^)]*\)", repr(own.get(one.name))))
+        default = "" if one.default is one.empty else f"= {plain(one.default)}"
+        if one.name in own and (limits or default):
+            words.append(f"{'*' * (one.kind is one.KEYWORD_ONLY)}{one.name} {limits}{default}")
+    frozen = getattr(getattr(value, "__dataclass_params__", None), "frozen", False)
+    return [f"  {value.__qualname__} {'frozen ' * frozen}{'; '.join(words)}"] * bool(words)
+
+
+def test_defaults_and_limits_are_the_golden_ones(golden):
+    """Of all records, settings, flags and public functions; and the public constants."""
+    lines, names = [], ["ppo_selfplay_diplomacy"]
+    for package in (diplomacy_engine, diplomacy_learners):
+        walk = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        names += [info.name for info in walk if not info.name.endswith("__main__")]
+    for module in map(importlib.import_module, names):
+        found = []
+        for name, value in vars(module).items():
+            own = getattr(value, "__module__", "") == module.__name__
+            if own and (isinstance(value, type) or inspect.isfunction(value) and name[0] != "_"):
+                for each in (value, *vars(value).values()):
+                    public = each is value or getattr(each, "__name__", "_")[0] != "_"
+                    with contextlib.suppress(TypeError, ValueError):  # it has no signature
+                        found += declared(each) if public else []
+        constants = re.findall(r"^([A-Z]\w+)(?:: .*)? = [-\d]", inspect.getsource(module), re.M)
+        found += [f"  {name} = {getattr(module, name)}" for name in constants]
+        lines += [module.__name__, *sorted(found)] if found else []
+    golden("declared", lines)
 
 
 class Explains:
