@@ -75,7 +75,7 @@ def plain(value):
 
 
 def declared(value):
-    """Return in a line which parameters of a class or function of ours have a default or a limit."""
+    """Return in a line which parameters of a class or function have defaults or limits."""
     own, words = getattr(value, "__annotations__", {}), []
     for one in inspect.signature(value).parameters.values():
         limits = "".join(re.findall(r"Meta\([^)]*\)", repr(own.get(one.name))))
@@ -96,7 +96,7 @@ def test_defaults_and_limits_are_the_golden_ones(golden):
         found = []
         for name, value in vars(module).items():
             own = getattr(value, "__module__", "") == module.__name__
-            if own and (isinstance(value, type) or inspect.isfunction(value) and name[0] != "_"):
+            if own and (isinstance(value, type) or (inspect.isfunction(value) and name[0] != "_")):
                 for each in (value, *vars(value).values()):
                     public = each is value or getattr(each, "__name__", "_")[0] != "_"
                     with contextlib.suppress(TypeError, ValueError):  # it has no signature

@@ -103,6 +103,7 @@ class GameRules(_Options):
         most, rounds = MOST_ROUNDS, self.press_rounds
         if self.press is None:
             rounds = None
+            values |= {"binding": True, "open_press": False, "break_cost": 0.0}
         elif rounds is None:
             rounds = most if self.press == "offers" else 1
         most = 1 if self.press == "mutual" else most  # wishes are not answered

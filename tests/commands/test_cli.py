@@ -42,10 +42,12 @@ def test_help(capsys):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_help_has_examples_that_can_be_pasted(command, capsys):
+def test_every_help_has_examples_that_can_be_pasted(command, capsys, golden, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     with pytest.raises(SystemExit) as caught:
         main([*command.split(), "--help"])
     shown = capsys.readouterr().out
+    golden(f"help of {command}", shown.split("\n"))
     assert caught.value.code == 0 and not re.search(r"\{[A-Z]\w+\}", shown.replace("{None}", ""))
     about = getattr(_flags, COMMANDS[command][0]).__doc__
     for example in re.findall(rf"^ +({command} .*)$", about, re.MULTILINE):

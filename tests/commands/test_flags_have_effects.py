@@ -9,12 +9,15 @@ import re
 import shlex
 import shutil
 import typing
+import zlib
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from types import NoneType, SimpleNamespace
 
 import pytest
 from support.populations import write_population
+from support.tables import read_table
 from support.training import REPOSITORY, train
 from tyro.conf import Positional
 
@@ -76,6 +79,8 @@ BASES = {
         "--resume game.jsonl --phase F1901M --power ENGLAND --against random --seed 1 --save a",
     ],
 }
+WAR = "--map three --player breaker+dumbbot --against nash+dumbbot --press offers --binding no"
+WAR += " --press-rounds 2 --games 3 --max-years 4 --save-count 1"
 COSTLY = ("run ", "--runs", "population rank", "standard-")  # for a quick test
 # Other values of flags that are words or lists, for one command where they are of its own kind.
 WORDS = {
@@ -155,6 +160,7 @@ def run_folder(path: Path) -> None:
 
 MAKERS: dict[str, Callable[[Path], object]] = {
     "game.jsonl": games_file,
+    "war.jsonl": lambda path: games_file(path, *WAR.split()),
     "rated.jsonl": rated_file,
     "others.jsonl": rated_file,
     "members": write_population,
@@ -328,3 +334,18 @@ def test_some_flags_have_effects_or_are_refused(outcome):
         flags = flags_of(command)
         some = rng.sample(sorted(flags), min(len(flags), 2))
         assert not idle(f"{command} {base}", {name: flags[name] for name in some}, outcome)
+
+
+@pytest.mark.parametrize(("name", "line"), read_table(__file__, "golden"))
+def test_what_a_command_prints_and_writes_is_golden(name, line, outcome, golden, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "72")
+    status, err, (out, files, _) = outcome(line)
+    err = re.sub("compiling .*\n|.*% [|] .*\n", "", err)  # a slow machine's
+    parts = [f"$ {line}\n{status}", out, err, *("\n".join(file) for file in sorted(files))]
+    for page in sorted(Path().glob("*.html")):  # what its compressed texts are
+        packed = re.findall(r"\beN[\w+/]+=*", page.read_text())
+        parts[3:] = (zlib.decompress(b64decode(each)).decode() for each in packed)
+    text = re.sub(
+        r"\d+\.\d{7,}(e-\d+)?", lambda number: f"{float(number[0]):.6g}", "\n".join(parts)
+    )
+    golden(name, re.sub(r"([}\]],|>)(?=\S)", r"\1\n", text).split("\n"))

@@ -1,27 +1,11 @@
 """Tables of the commands fit the terminal: names stand whole, and no number is cut."""
 
 import io
-import re
 
 import pytest
 from rich.console import Console
 
-from diplomacy_engine import BOTS, evaluate_player, make_bot
 from diplomacy_engine.commands._console import make_console, print_table
-from diplomacy_engine.commands.evaluate import print_evaluation
-from diplomacy_engine.commands.tournament import print_tournament
-from diplomacy_engine.matches.tournament import play_tournament
-
-RUN = "runs/standard__ppo_selfplay_diplomacy__1__1795332087/checkpoint.pt"
-widths = pytest.mark.parametrize("width", [60, 120])
-
-
-class Named:
-    def __init__(self, name: str):
-        self.name, self.bot = name, make_bot("chaos")
-
-    def act(self, *arguments):
-        return self.bot.act(*arguments)
 
 
 def printed(width: int, function, *arguments) -> str:
@@ -31,59 +15,6 @@ def printed(width: int, function, *arguments) -> str:
     assert max(map(len, shown.splitlines())) <= width
     assert "…" not in shown
     return shown
-
-
-def whole(shown: str) -> str:
-    return re.sub(r"\s*\n\s*", "", shown)
-
-
-@pytest.fixture(scope="module")
-def evaluations() -> list[dict]:
-    players = Named(RUN), make_bot("dumbbot-paquette")
-    return [
-        evaluate_player(name, *players, games, max_years=2).result()
-        for name, games in (("small", 2), ("standard", 7))
-    ]
-
-
-@pytest.fixture(scope="module")
-def tournament() -> dict:
-    players = [Named(RUN), *map(Named, BOTS)]
-    return play_tournament("standard", players, len(players), max_years=2).result()
-
-
-@widths
-def test_evaluate(width, evaluations):
-    for result in evaluations:
-        shown = printed(width, print_evaluation, result | {"greedy": False})
-        assert RUN in whole(shown)
-        for power in ("all seats", *result["by_power"]):
-            assert shown.count(power) == 1
-        for name in ("solo", "sum of squares", "deepdip reward", "game years"):
-            assert re.search(rf"^{name} +[-\d]", shown, re.MULTILINE)
-        for part in result["by_power"].values():
-            assert f"{part['centers']['value']:.3f}" in shown
-        low, high = (result["overall"]["rank"][end] for end in ("low", "high"))
-        assert f"({low:.3f} to {high:.3f})" in shown
-
-
-@widths
-def test_tournament(width, tournament):
-    shown = printed(width, print_tournament, tournament | {"greedy": False})
-    blocks = shown.split("\n\n")
-    tables = [block for block in blocks if block.startswith("player")]
-    assert len(tables) >= 4
-    for table in tables:  # each has every name whole
-        names = "".join(re.split(r"  | *\n", line)[0].strip() for line in table.splitlines())
-        for number, name in enumerate(tournament["players"], 1):
-            assert f"{number} {name}" in names
-    for found in tournament["players"].values():
-        rating = found["rating"]
-        assert f"{rating['value']:.1f} ({rating['low']:.1f} to {rating['high']:.1f})" in shown
-        for figures in found["by_power"].values():
-            assert f" / {figures['centers']['value']:.1f} / {figures['rank']['value']:.1f}" in shown
-    for power in tournament["players"][RUN]["by_power"]:
-        assert shown.count(power) == 1
 
 
 @pytest.mark.parametrize("width", [20, 40, 1000])
