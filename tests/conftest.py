@@ -25,7 +25,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what `pytest -m attack` asks for; see tests/attack."""
     group = parser.getgroup("attack")
     group.addoption("--attack-seed", type=int, default=1, help="other input for each (default: 1)")
-    parser.addoption("--renew", action="store_true", help="write golden files anew; see `git diff`")
     group.addoption(
         "--attack-minutes", type=float, default=10.0, help="of all attacks together (default: 10)"
     )
@@ -86,16 +85,16 @@ def pytest_collection_finish() -> None:
 def golden(request):
     """Return a function (name, lines) that compares them with golden/NAME.txt beside the test.
 
-    `pytest --renew` with the test's name writes the file anew; then read what `git diff` shows.
+    With the environment variable RENEW=1 it writes the file anew; read what `git diff` shows.
     """
 
     def compare(name, lines):
         file = request.path.parent / "golden" / f"{name}.txt"
         text = "\n".join(map(str, lines)) + "\n"
-        if request.config.getoption("renew"):
+        if os.environ.get("RENEW"):
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="\n")
-        assert text.split("\n") == file.read_text(encoding="utf-8").split("\n"), "see --renew"
+        assert text.split("\n") == file.read_text(encoding="utf-8").split("\n"), "RENEW=1 renews it"
 
     return compare
 
