@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from support.commands import refusal
 from support.search import searcher
-from support.serving import deals, seated
+from support.serving import begun, seated
 from support.tables import read_table
+from support.transcripts import follow, names_of
 
 from diplomacy_engine import BOTS, MAP_NAMES, Game, make_bot
 from diplomacy_engine.commands._flags import Play
@@ -19,18 +20,10 @@ from diplomacy_engine.commands._opponents import mixed, offered
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.play import _game_of_file
 from diplomacy_engine.play.file import HOST, PLAYER, Seat
-from diplomacy_engine.play.session import Choices, PlaySession
+from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.players.policy.files import policies_of, ready_policies, wins_against_dumbbot
 from diplomacy_engine.textgame.saved_game import read_saved_games
-
-RUN = "runs/small__x/checkpoint.pt"  # goes by its short name
-WAR = {
-    "name": "F1901R",
-    "units": {"FRANCE": ["A BUR", "*A MUN"], "GERMANY": ["A RUH"]},
-    "retreats": {"FRANCE": {"A MUN": ["BOH", "TYR"]}},
-    "centers": {"FRANCE": ["PAR"]},
-}
 
 
 @pytest.fixture
@@ -38,85 +31,43 @@ def file(tmp_path):
     return tmp_path / "game.jsonl"
 
 
-def typed(session: PlaySession, *lines: str, **options) -> str:
-    """Return what a terminal shows when these lines are typed."""
-    waiting, shown = list(lines), []
+def typed(session: PlaySession, lines: list[str], **options) -> list[str]:
+    """Return what a terminal shows first, and after each of these lines."""
+    waiting, shown = iter(lines), [""]
 
     def read(prompt: str) -> str:
-        shown.append(prompt)
-        if not waiting:
+        shown[-1] += prompt
+        if (line := next(waiting, None)) is None:
             raise EOFError
-        shown.append(waiting[0])
-        return waiting.pop(0)
+        shown.append("")
+        return line
 
-    TextGame(session, read, shown.append, **options).run()
-    assert not waiting
-    return "\n".join(shown)
+    def write(text: str) -> None:
+        shown[-1] += f"{text}\n"
 
-
-# Game -> how it begins. In tables/terminal_games.jsonl stands what is typed in it, patterns that
-# are shown in this order, and the phase in the end.
-GAMES = {
-    "a whole game, the power chosen first": lambda file: seated(
-        file, None, player=RUN, load=lambda name: make_bot("hold")
-    ),
-    "a wrong order keeps the others": lambda file: seated(file),
-    "an order replaces the unit's last, drop forgets it": lambda file: seated(
-        file, "pphpppp", Game("standard", max_years=1)
-    ),
-    "words after a command are not passed over": lambda file: seated(file),
-    "undo, hint, help and legal": lambda file: seated(file),
-    "watching": lambda file: seated(file, "pp"),
-    "retreats and removals": lambda file: seated(
-        file, "pphpppp", Game.from_state("standard", WAR, max_years=5)
-    ),
-    "votes": lambda file: seated(file, "hpp", Game("three", max_years=3, draws_after=1901)),
-    "conceding": lambda file: seated(file, "hpp", Game("three", max_years=3)),
-    "conceding to the last": lambda file: seated(file),
-}
+    TextGame(session, read, write, **options).run()
+    assert next(waiting, None) is None
+    return shown
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_a_game_in_the_terminal(file, name):
-    parts = {"typed": [], "shown": [], "phase": []}
-    for game, part, text in read_table(__file__, "terminal_games"):
-        if game == name:
-            parts[part].append(text)
-    session = GAMES[name](file)
-    shown, at = typed(session, *parts["typed"]), 0
-    for pattern in parts["shown"]:
-        found = re.compile(pattern).search(shown, at)
-        assert found, (pattern, shown)
-        at = found.end()
-    assert [session.game.phase] == parts["phase"]
+@pytest.mark.parametrize("name", names_of(__file__, "terminal"))
+def test_a_game_in_the_terminal(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
+    def play(lines):
+        return typed(begun(Path("game.jsonl"), **json.loads(lines[0])), lines[1:])
 
-def test_saving_a_copy(file, tmp_path):
-    session, copy = seated(file), tmp_path / "copy.jsonl"
-    shown = typed(session, f"save {copy}", f"save {copy}", "save", "quit")
-    assert "exists already" in shown and "type save and the name of a file" in shown
-    (saved,) = read_saved_games(copy)
-    assert "play" not in saved and Game.from_saved_game(saved).phase == "S1901M"
+    follow(__file__, "terminal", name, play)
 
 
 def test_reasons_are_shown_at_every_turn_if_wished(file):
     player = searcher("searcher", "dumbbot", "hold")
     session = seated(file, player="searcher", load=lambda name: player)
-    text = typed(session, "hint", "go", "quit", explain=True)
+    text = "".join(typed(session, ["hint", "go", "quit"], explain=True))
     assert text.count("its first thought") == 3, "at two turns, and once when asked"
     assert re.search(r"  expects of RUSSIA \(like dumbbot 50%, hold 50%\): A MOS.* \d+%", text)
     assert re.search(r"played 100%", text) and "nan" not in text
     assert text.count("it had nothing to compare:\n  not tried") == 2, "not at the second turn"
-
-
-def test_who_chooses_a_power_meets_the_players_named(file):
-    """Also where the map has policies for a mixed table."""
-    choices = Choices(mixed=lambda *_: ["chaos"])
-    named = {"opponents": ["random", "hold"], "choices": choices}
-    session = seated(file, None, Game("three"), **named)
-    typed(session, "italy", "quit")
-    players = {power: seat.player for power, seat in session.now.seats.items()}
-    assert players == {"ENGLAND": "random", "ITALY": "", "RUSSIA": "hold"}
 
 
 def test_tab_completes_legal_orders(file):
@@ -125,30 +76,6 @@ def test_tab_completes_legal_orders(file):
     assert game._completions("a lon -") == [f"A LON - {code}" for code in places]
     assert game._completions("h") == ["hint", "help"]
     assert "A MOS H" not in game._completions("")
-
-
-def test_deals_in_the_terminal(file):
-    """Offers, answers and deals are typed; each mistake gets one sentence and changes nothing."""
-    session = deals(file, "hpp")
-    lines = ["deals", "A PAR H", "offer italy A PAR - GAS; A MAR S A PAR - GAS; both out BEL"]
-    mistakes = dict(read_table(__file__, "mistakes_in_deals"))
-    text = typed(session, *lines, "accept 1", "A PIC H", "say italy hello", *mistakes, "quit")
-    assert "1  RUSSIA to you, not answered yet: peace between ENGLAND and RUSSIA" in text
-    assert "3  you to ITALY, deal: A PAR - GAS; A MAR S A PAR - GAS; ENGLAND keeps out of" in text
-    assert "a deal rules out: A PAR H" in text and "orders: A PIC H\n" in text
-    assert "  ENGLAND to ITALY: hello" in text
-    assert "bound in PAR by the deal with ITALY" in text and "1  RUSSIA to you, deal: peace" in text
-    for line, reason in mistakes.items():
-        answer = text.split(f"\n{line}\n")[-1].splitlines()[0]
-        assert answer.startswith("No: ") and reason in answer, line
-
-
-def test_deals_among_several_and_for_later_in_the_terminal(file):
-    session = deals(file, "hhh")
-    lines = ["offer italy+russia zone BEL; in F1901M", "quit"]
-    text = typed(session, *lines)
-    assert "ENGLAND to ITALY and RUSSIA" in text or "you to ITALY and RUSSIA" in text
-    assert "in F1901M: ENGLAND, ITALY and RUSSIA keep out of BEL and leave it" in text
 
 
 # --- The command ----------------------------------------------------------------------------------

@@ -1,16 +1,19 @@
 """Sessions of people and players for tests, and a server for one."""
 
+import json
 import threading
 from contextlib import contextmanager
+from functools import cache, partial
 
 import numpy as np
+from support.players import Thinker
 
-from diplomacy_engine import Game, make_bot
+from diplomacy_engine import Game, load_player, make_bot
 from diplomacy_engine.play import view
 from diplomacy_engine.play.file import GUEST, HOST, PLAYER, PlayRecord, Seat
 from diplomacy_engine.play.file import read_session as read
 from diplomacy_engine.play.server import PlayServer
-from diplomacy_engine.play.session import Choices, PlaySession
+from diplomacy_engine.play.session import MIXED, Choices, PlaySession
 from diplomacy_engine.press.deals import make_offers
 from diplomacy_engine.press.negotiators.negotiation import Silent
 from diplomacy_engine.press.press import PEACE_ALONE
@@ -41,6 +44,8 @@ def seated(
     player: str = "hold",
     load=make_bot,
     choices=Choices(),  # noqa: B008
+    draw=lambda *_: {},
+    rank=lambda file: "",
     **record,
 ) -> PlaySession:
     """Return a session; `letters` are the powers' seats, h(ost), g(uest) or p(layer)."""
@@ -49,7 +54,14 @@ def seated(
     if letters is not None:
         record["seats"] = {p: kinds[one] for p, one in zip(game.powers, letters, strict=True)}
     record = {"opponents": [player]} | record
-    return PlaySession(game, file, by_name(load), PlayRecord(**record), choices)
+    return PlaySession(game, file, by_name(load), PlayRecord(**record), choices, draw, rank)
+
+
+def again(session: PlaySession) -> PlaySession:
+    """Return a session as after a restart."""
+    game, record = read(session.file)
+    own = session._load, record, session._choices, session._draw, session._rank
+    return PlaySession(game, session.file, *own)
 
 
 def reopened(file, load=make_bot) -> PlaySession:
@@ -65,8 +77,8 @@ def viewer(session: PlaySession, who: str = HOST):
 class Partner(Silent):
     """Offers ENGLAND peace, then nothing; says the same to every offer."""
 
-    def __init__(self, says=True):
-        super().__init__(make_bot("random"), "partner")
+    def __init__(self, says=True, player=None):
+        super().__init__(player or make_bot("random"), "partner")
         self.says = says
 
     def wishes(self, talk):
@@ -89,6 +101,65 @@ def deals(file, letters="hgp", partner=None, **rules) -> PlaySession:
     game = Game.from_state("three", state, max_years=3, **(rules or FREE))
     partner = partner or Partner()
     return seated(file, letters, game, "partner", lambda name: partner)
+
+
+class Builder:
+    """Builds in Brest and Paris."""
+
+    name = "builder"
+
+    def act(self, games, decisions):
+        texts = games.vocabulary.texts
+        return np.array([texts.index(text) for text in ("F BRE B", "A PAR B")], np.int32)
+
+
+class Failing(Thinker):
+    """Has no thoughts the first few times."""
+
+    name, left = "failing", 3
+
+    def act(self, games, decisions):
+        self.left -= 1
+        if self.left >= 0:
+            raise RuntimeError("out of thoughts")
+        return super().act(games, decisions)
+
+
+RUN = "/home/me/runs/small__x/checkpoint.pt"
+PLAYERS = {
+    RUN: partial(make_bot, "hold"),
+    "builder": Builder,
+    "failing": Failing,
+    "partner": Partner,
+    "partner without words": partial(Partner, None),
+    "partner who thinks": lambda: Partner(player=Thinker()),
+    "thinker": Thinker,
+}
+POOL = ["chaos", "random", "dumbbot"]
+OFFERS = {"small": {"random": "any", "hold": ""}, "three": {"chaos": "", "hold": ""}}
+CHOICES = {
+    "none": Choices(),
+    "two maps": Choices(lambda name, _: OFFERS[name], maps=[*OFFERS]),
+    "mixed": Choices(lambda *_: {MIXED: "drawn"} | dict.fromkeys(POOL, ""), lambda *_: POOL),
+    "thinker": Choices(lambda *_: {"hold": "", "thinker": ""}),
+    "best thinker": Choices(mixed=lambda *_: ["thinker"]),
+    "rated": Choices(lambda *_: {"hold": "", "random": ""}, rated=lambda _: ["thinker"]),
+}
+DRAWING = {
+    "draw": lambda play, _: {
+        name: f"latest-{play.seed}" for name in play.opponents if name in PLAYERS
+    },
+    "rank": lambda file: f"rank of {json.loads(file.read_text())['players']['RUSSIA']}",
+}
+
+
+def begun(file, game="small", choices="none", rated=False, rules=None, **options):
+    """Return a session of words and numbers alone; a game is a map or a position."""
+    rules = {"max_years": 2} | (rules or {})
+    game = Game.from_position(game, **rules) if ";" in game else Game(game, **rules)
+    load = cache(lambda name: PLAYERS.get(name, partial(load_player, name, game_map="three"))())
+    options |= {"choices": CHOICES[choices]} | (DRAWING if rated else {})
+    return seated(file, game=game, load=load, **options)
 
 
 @contextmanager

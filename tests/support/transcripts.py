@@ -1,0 +1,107 @@
+"""Transcripts: texts beside a test file of what is done, line by line, and of what comes of it.
+
+A line that begins with `$ ` is done, with the lines behind it that begin with `> `; below stands
+what comes of it. Environment variable RENEW=1 writes anew what comes of it: read the difference
+before you commit it.
+"""
+
+import difflib
+import io
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from diplomacy_engine import Game
+from diplomacy_engine.commands.cli import main
+
+
+def names_of(file: str, folder: str) -> list[str]:
+    """Return the names of the transcripts in a folder beside a test file."""
+    return sorted(path.stem for path in (Path(file).parent / folder).glob("*.txt"))
+
+
+def follow(file: str, folder: str, name: str, do: Callable[[list[str]], Iterable[str]]) -> None:
+    """Do the lines of a transcript, and compare what comes of each; behind `  # ` stands a comment.
+
+    Args:
+        file, folder, name: of a test, beside it, of the transcript.
+        do: of all lines, returns what comes of each.
+    """
+    path = Path(file).parent / folder / f"{name}.txt"
+    old = path.read_text(encoding="utf-8")
+    done = re.findall(r"^\$ .*\n(?:> .*\n)*", old, re.M)
+    lines = [re.sub("^[$>] ", "", re.sub("  # .*", "", text), flags=re.M)[:-1] for text in done]
+    came = ("".join(f"{line.rstrip()}\n" for line in text.splitlines()) for text in do(lines))
+    new = old[: old.index("$ ")] + "".join(a + b for a, b in zip(done, came, strict=True))
+    if os.environ.get("RENEW"):
+        path.write_text(new, encoding="utf-8", newline="\n")
+    changed = difflib.unified_diff(old.splitlines(), new.splitlines(), "before", "now", n=9)
+    assert new == old, "\n".join(changed)
+
+
+class Shell:
+    """Does command lines in a folder, which is the current one; further lines are typed.
+
+    Besides the commands of the package there are `write FILE` of the typed lines, `replace FILE OLD
+    NEW`, `show FILE PART...` (a JSON file's first line, or a whole text), `files`, and `game FILE
+    POSITION`, which saves a game after a phase without orders.
+    """
+
+    def __init__(self, monkeypatch, capsys):
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, lines: list[str]) -> Iterable[str]:
+        for text in lines:
+            line, _, typed = text.partition("\n")
+            name, *words = shlex.split(line)
+            own = getattr(self, f"_{name}", None)
+            came = own(typed, *words) if own else self._command(typed, [name, *words])
+            here = came.replace(f"{os.getcwd()}/", "").replace(os.getcwd(), "HERE")
+            yield re.sub(r"\d{8}-\d{6}", "DATE", here)
+
+    def _command(self, typed: str, words: list[str]) -> str:
+        self.monkeypatch.setattr(sys, "stdin", io.StringIO(f"{typed}\n" * bool(typed)))
+        try:
+            code = main(words)
+        except SystemExit as end:
+            code = end.code
+        out, err = self.capsys.readouterr()
+        lines = [line for line in err.splitlines() if not line.startswith("compiling the ")]
+        return "\n".join([out, *lines, f"(status {code})" * bool(code)]).strip("\n")
+
+    def _write(self, typed: str, file: str) -> str:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text(f"{typed}\n" * bool(typed))
+        return ""
+
+    def _replace(self, _: str, file: str, old: str, new: str) -> str:
+        text = Path(file).read_text()
+        assert old in text
+        Path(file).write_text(text.replace(old, new))
+        return ""
+
+    def _show(self, _: str, file: str, *parts: str) -> str:
+        text = Path(file).read_text()
+        if not parts:
+            return text
+        found = []
+        for part in parts:
+            value = json.loads(text.splitlines()[0])
+            for key in part.split("."):
+                value = value[int(key) if isinstance(value, list) else key]
+            found.append(f"{part}: {json.dumps(value)}")
+        return "\n".join(found)
+
+    def _files(self, _: str) -> str:
+        return "\n".join(sorted(str(p) for p in Path().rglob("*") if p.is_file()))
+
+    def _game(self, _: str, file: str, position: str) -> str:
+        game = Game.from_position(position) if ";" in position else Game(position)
+        game.adjudicate()
+        with open(file, "a") as saved:
+            saved.write(json.dumps(game.to_saved_game()) + "\n")
+        return ""
