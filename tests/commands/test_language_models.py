@@ -7,10 +7,8 @@ import threading
 import time
 
 import pytest
-from support.commands import refusal
 from support.language import FakeServer, holds
 
-from diplomacy_engine import Game
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.replays.page import page
 from diplomacy_engine.replays.replay import make_replay
@@ -66,41 +64,6 @@ def test_a_model_against_itself_is_counted_twice(tmp_path, capsys):
     assert sum(each["requests"] for each in counts.values()) == len(server.requests)
     (game,) = map(json.loads, files["jsonl"].read_text().splitlines())
     assert game["phases"][0]["thoughts"].keys() == {"ENGLAND", "RUSSIA"}
-
-
-@pytest.mark.parametrize("command", [("evaluate", "--player"), ("tournament", "--players")])
-def test_the_number_of_games_must_be_given(tmp_path, capsys, command):
-    name = write_settings(tmp_path, "http://127.0.0.1:9/v1")
-    names = [name, "random"] if command[0] == "tournament" else [name]
-    found = refusal(*command, *names, "--map", "standard", capsys=capsys)
-    assert "decisions of language models" in found and "--games" in found
-
-
-@pytest.mark.parametrize("form", ["list", "windows", "counts", "board", "minimal"])
-def test_llm_prompt(capsys, form):
-    position = "standard W1901A; FRANCE A BUR, F MAO = PAR MAR BRE BEL"
-    words = ["llm-prompt", "--power", "france", "--position", position, "--prompt", form]
-    assert main(words) == 0
-    out, err = capsys.readouterr()
-    assert out.endswith("for:\nbuild 1\nbuild 2\n") and err.startswith(f"{len(out):,} characters")
-    assert "12 legal orders" in err
-    assert ("F BRE B" in out) == (form == "list")
-
-
-def test_a_prompt_knows_the_last_year_of_the_map(capsys):
-    for more in ([], ["--position", Game("small").to_position()]):
-        assert main(["llm-prompt", "--power", "england", "--map", "small", *more]) == 0
-        assert "The game ends after 1920." in capsys.readouterr().out
-
-
-def test_wrong_settings_are_told_before_the_estimate(tmp_path, capsys, monkeypatch):
-    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    for wrong in ({"temperature": -1}, {"api_key_env": "NO_SUCH_KEY"}):
-        name = write_settings(tmp_path, "http://127.0.0.1:9/v1", **wrong)
-        for words in (["evaluate", "--player", name], ["tournament", "--players", name, "hold"]):
-            assert main([*words, "--map", "small", "--games", "4"]) == 2
-            (line,) = capsys.readouterr().err.splitlines()
-            assert line.startswith("error: ") and "about" not in line
 
 
 def gone(handler):

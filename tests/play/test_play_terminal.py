@@ -11,15 +11,14 @@ import pytest
 from support.commands import refusal
 from support.search import searcher
 from support.serving import begun, seated
-from support.tables import read_table
 from support.transcripts import follow, names_of
 
-from diplomacy_engine import BOTS, MAP_NAMES, Game, make_bot
+from diplomacy_engine import BOTS, MAP_NAMES, make_bot
 from diplomacy_engine.commands._flags import Play
 from diplomacy_engine.commands._opponents import mixed, offered
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.play import _game_of_file
-from diplomacy_engine.play.file import HOST, PLAYER, Seat
+from diplomacy_engine.play.file import PLAYER, Seat
 from diplomacy_engine.play.session import PlaySession
 from diplomacy_engine.play.terminal import TextGame
 from diplomacy_engine.players.policy.files import policies_of, ready_policies, wins_against_dumbbot
@@ -98,21 +97,6 @@ def refused(words: str, capsys) -> str:
     return refusal("play", *words.split(), capsys=capsys)
 
 
-def test_play_in_the_terminal_and_go_on(play, capsys):
-    new = "--map small --power england --against hold --max-years 3 --seed 4 --save g.jsonl"
-    assert "Fall 1901, movement (F1901M)" in play(new, "A LON - PAR\ngo\n")
-    assert "=== Spring 1901" in play("--resume g.jsonl", "undo\nquit\n")
-    (saved,) = read_saved_games("g.jsonl")
-    record = saved["play"]
-    assert (record["seed"], saved["max_years"], record["step"]) == (4, 3, 2)
-    assert record["seats"] == {"ENGLAND": [HOST, ""], "RUSSIA": [PLAYER, "hold"]}
-    for flags, name in read_table(__file__, "flags_that_a_file_has"):
-        assert name in refused(f"--text --resume g.jsonl {flags}", capsys)
-    play("--resume g.jsonl --power russia --against random")
-    (saved,) = read_saved_games("g.jsonl")
-    assert saved["play"]["seats"] == {"ENGLAND": [PLAYER, "random"], "RUSSIA": [HOST, ""]}
-
-
 @pytest.mark.parametrize("named", [(), ("hint",), ("seed",), ("against",), ("hint", "against")])
 def test_a_game_goes_on_as_its_file_says_but_for_flags(named, file):
     seated(file, player="random", load=lambda _: searcher(), hint="small-pure-1", seed=4)
@@ -122,74 +106,6 @@ def test_a_game_goes_on_as_its_file_says_but_for_flags(named, file):
     record = _game_of_file(Play(resume=str(file), **flags), str(file))[1]
     assert (record.hint, record.seed, tuple(record.opponents)) == tuple(kept.values())
     assert record.seats["RUSSIA"] == Seat(PLAYER, *kept["against"])
-
-
-def test_a_game_of_another_file_goes_on_in_a_file_of_its_own(play):
-    Path("old.jsonl").write_text(json.dumps(Game("small").to_saved_game()) + "\n")
-    kept = Path("old.jsonl").read_bytes()
-    play("--resume old.jsonl --power england --against hold", "go\n")
-    (file,) = Path("runs/play").iterdir()
-    assert Path("old.jsonl").read_bytes() == kept and file.name.startswith("small-")
-
-
-def test_one_of_several_games_is_played_on_from_a_phase(play, capsys):
-    game = Game("small")
-    game.adjudicate()
-    games = (game, Game("three"))
-    Path("g.jsonl").write_text("".join(json.dumps(one.to_saved_game()) + "\n" for one in games))
-    shown = play(
-        "--resume g.jsonl --game 1 --phase S1901M --power england --against hold", "quit\n"
-    )
-    assert "Spring 1901" in shown
-    assert "has no game 3" in refused("--text --resume g.jsonl --game 3 --phase S1901M", capsys)
-
-
-def test_a_file_chooses_no_code_and_no_server(play, capsys):
-    """It may be somebody else's: what it is played with runs once it is named by who goes on."""
-    Path("mine.py").write_text("raise SystemExit('this must not run')")
-    play("--map small --power england --against hold --save g.jsonl")
-    text = Path("g.jsonl").read_text()
-    for name in (
-        "mine.py:small-pure-1",
-        "fast(assume=mine.py:a):small-pure-1",
-        "llm:m@http://h/v1",
-    ):
-        Path("g.jsonl").write_text(text.replace('"hold"', json.dumps(name)))
-        found = refused("--text --resume g.jsonl", capsys)
-        assert "asks a server or runs a script; if you trust it, name it with --against" in found
-    Path("mine.py").write_text("ran = True")
-    Path("g.jsonl").write_text(text.replace('"hold"', '"mine.py:small-pure-1"'))
-    found = refused("--text --resume g.jsonl --against mine.py:small-pure-1", capsys)
-    assert "mine.py is not a learner: it does not call registry.register" in found
-
-
-def test_players_take_turns_and_the_file_has_a_name(play):
-    shown = play("--watch --map three --against hold random", "\n")
-    (file,) = Path("runs/play").iterdir()
-    assert file.name.startswith("three-") and str(file) in shown
-    (saved,) = read_saved_games(file)
-    players = [seat[1] for seat in saved["play"]["seats"].values()]
-    assert players == ["hold", "random", "hold"] and len(saved["phases"]) == 2
-
-
-@pytest.mark.parametrize(
-    "words, said", read_table(__file__, "what_cannot_be_played_is_one_sentence")
-)
-def test_what_cannot_be_played_is_one_sentence(words, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("kept.jsonl").write_text("{}\n")
-    Path("empty.jsonl").write_text("")
-    Path("three.jsonl").write_text(json.dumps(Game("three").to_saved_game()))
-    against = [] if "--against" in words else ["--against", "hold"]
-    try:
-        code = main(["play", "--port", "0", *words.split(), *against])
-    except SystemExit as error:
-        code = error.code
-    out, err = capsys.readouterr()
-    lines = [line for line in err.splitlines() if not line.startswith("compiling")]
-    assert code == 2 and out == "" and len(lines) == 1 and said in lines[0], (out, err)
-    assert {*os.listdir(tmp_path)} - {"runs"} == {"empty.jsonl", "kept.jsonl", "three.jsonl"}
-    assert not list(tmp_path.glob("runs/play/*")) and Path("kept.jsonl").read_text() == "{}\n"
 
 
 def test_a_port_in_use_ends_the_command_before_a_file_is_made(tmp_path, monkeypatch, capsys):

@@ -1,7 +1,6 @@
 """The review of games: what is judged, marked, explained and left out, and how it is shown."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -368,18 +367,3 @@ def test_facts_of_a_review_under_way(judge, blunder):
     facts = page_facts(replay, reviews, [])
     assert "for want of" not in facts["judge"]
     assert facts["done"] == 0 < facts["total"] and facts["chart"] == "" and not facts["decisions"]
-
-
-def test_bad_flags_write_nothing(tmp_path, capsys):
-    file = tmp_path / "game.jsonl"
-    game = Game("small")
-    game.adjudicate()
-    file.write_text(json.dumps(game.to_saved_game()) + "\n")
-    for flags, reason in (
-        (["--output", str(tmp_path / "a.txt")], "must end in .html"),
-        (["--player", "random", "--output", str(tmp_path / "a.html")], "random.*cannot judge"),
-        (["--power", "FRANC", "--output", str(tmp_path / "a.html")], "FRANC"),
-    ):
-        assert main(["review", str(file), *flags]) == 2
-        assert re.search(reason, capsys.readouterr().err)
-    assert [path.name for path in tmp_path.iterdir()] == ["game.jsonl"]

@@ -58,10 +58,16 @@ class Shell:
         for text in lines:
             line, _, typed = text.partition("\n")
             name, *words = shlex.split(line)
+            if name.startswith("COLUMNS="):
+                self.monkeypatch.setenv(*name.split("="))
+                name, *words = words
             own = getattr(self, f"_{name}", None)
-            came = own(typed, *words) if own else self._command(typed, [name, *words])
+            came = (
+                own(typed, *words) if own else self._command(typed, [name, *words] if name else [])
+            )
             here = came.replace(f"{os.getcwd()}/", "").replace(os.getcwd(), "HERE")
-            yield re.sub(r"\d{8}-\d{6}", "DATE", here)
+            here = re.sub(r"\d{8}-\d{6}", "DATE", re.sub(r"\d+\.\d\d MB", "SIZE", here))
+            yield re.sub(r"\d+\.\d{4,}", lambda number: f"{float(number[0]):.4g}", here)
 
     def _command(self, typed: str, words: list[str]) -> str:
         self.monkeypatch.setattr(sys, "stdin", io.StringIO(f"{typed}\n" * bool(typed)))
@@ -90,7 +96,7 @@ class Shell:
             return text
         found = []
         for part in parts:
-            value = json.loads(text.splitlines()[0])
+            value = json.loads(text if file.endswith(".json") else text.splitlines()[0])
             for key in part.split("."):
                 value = value[int(key) if isinstance(value, list) else key]
             found.append(f"{part}: {json.dumps(value)}")
