@@ -8,7 +8,7 @@ from support.pages import blocks, page_text, quoted_lines
 from support.tables import read_table, read_text
 from support.webdip import history, variant
 
-from diplomacy_engine import Game, UserError, load_map
+from diplomacy_engine import Game, load_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.play.file import read_session
 from diplomacy_engine.replays.replay import load_replays
@@ -59,28 +59,6 @@ def test_a_history_with_another_outcome_goes_on_from_it(tmp_path):
     assert "A PIC" in found.units["FRANCE"]
     assert notes == ["F1901M differs from our rules' result; the game continues from it"]
     assert found.to_state()["last_orders"]["FRANCE"][-1] == "A PAR - BUR"
-
-
-def test_blocks_of_orders(tmp_path):
-    file = tmp_path / "mail.txt"
-    file.write_text(MAIL)
-    found, notes = played(file)
-    spring, fall, winter = found.history
-    assert spring["orders"]["FRANCE"] == ["A PAR - BUR", "F BRE - MAO", "A MAR S A PAR - BUR"]
-    assert spring["orders"]["GERMANY"] == ["A BER - KIE", "F KIE - DEN", "A MUN - RUH"]
-    assert spring["orders"]["ITALY"] == ["A VEN H", "A ROM - APU", "F NAP - ION"]
-    assert spring["orders"]["RUSSIA"] == [
-        "A MOS - UKR",
-        "A WAR - GAL",
-        "F STP/SC - BOT",
-        "F SEV - BLA",
-    ]
-    assert fall["orders"]["FRANCE"][1:] == ["F MAO - SPA/SC", "A MAR S F MAO - SPA/SC"]
-    assert fall["orders"]["TURKEY"] == ["A BUL S A CON", "A CON H", "F ANK H"]
-    assert winter["orders"]["FRANCE"] == ["A PAR B", "A Mar B"]  # the second one is void
-    assert found.phase == "S1902M" and "A PAR" in found.units["FRANCE"]
-    (note,) = notes
-    assert note.startswith("W1901A, FRANCE: 'A Mar B': ")
 
 
 @pytest.mark.parametrize(("line", "phase"), read_table(__file__, "names_of_phases"))
@@ -209,36 +187,6 @@ def test_the_example_of_the_page(tmp_path, capsys):
     assert game.phase == "F1902M" and game.centers["GERMANY"] == ["HOL", "KIE", "MUN"]
 
 
-POSITION = """Fall 1902
-FRANCE
-A Par, F Spa(sc)
-centers: Par, Spa, Mar
-Germany: A Mun, Fleet Kiel; Supply centres Mun, Kie, Bur
-"""
-
-
-def test_blocks_of_units_are_a_position(tmp_path):
-    text = POSITION.replace(", Bur", "")
-    file = tmp_path / "position.txt"
-    file.write_text(text)
-    for saved in (read_pasted(text, STANDARD), *read_games(file)):
-        game = Game.from_saved_game(saved)
-        assert game.phase == "F1902M" and game.history == []
-        assert game.units["FRANCE"] == ["A PAR", "F SPA/SC"]
-        assert game.units["GERMANY"] == ["A MUN", "F KIE"]
-        assert game.centers["FRANCE"] == ["MAR", "PAR", "SPA"]
-        assert game.centers["GERMANY"] == ["KIE", "MUN"]  # not Berlin, of which it does not speak
-        assert game.centers["ITALY"] == ["NAP", "ROM", "VEN"]
-
-
-def test_centers_that_are_not_named_are_the_likely_ones():
-    game = Game.from_saved_game(read_pasted("Italy: A Mun, A Boh\nGermany: F Kie", STANDARD))
-    assert game.phase == "S1901M"
-    assert game.centers["ITALY"] == ["MUN", "NAP", "ROM", "VEN"]
-    assert game.centers["GERMANY"] == ["BER", "KIE"]
-    assert game.centers["FRANCE"] == ["BRE", "MAR", "PAR"]
-
-
 def test_whatever_a_file_has_can_be_pasted(tmp_path):
     saved, content = history("short")
     game = Game.from_saved_game(saved)
@@ -251,14 +199,3 @@ def test_whatever_a_file_has_can_be_pasted(tmp_path):
     ):
         found = Game.from_saved_game(read_pasted(text, STANDARD))
         assert found.to_state()["units"] == state["units"] and found.phase == game.phase
-    notes = []
-    saved = read_pasted("France: A Par-Bur, A Mar-Mos", STANDARD, notes.append)
-    assert [phase["name"] for phase in saved["phases"]] == ["S1901M", "F1901M"]
-    assert len(notes) == 1 and "A Mar-Mos" in notes[0]
-
-
-@pytest.mark.parametrize(("text", "sentence"), read_table(__file__, "what_is_no_game_is_not_taken"))
-def test_what_is_no_game_is_not_taken(text, sentence):
-    with pytest.raises(UserError) as error:
-        Game.from_saved_game(read_pasted(text, STANDARD))
-    assert sentence in str(error.value) and str(error.value).isprintable()

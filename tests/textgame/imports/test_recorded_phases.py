@@ -12,21 +12,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.tables import read_table, read_text
+from support.tables import read_text
 
-from diplomacy_engine import Game, UserError, load_map
-from diplomacy_engine.commands.cli import main
+from diplomacy_engine import Game, load_map
 from diplomacy_engine.textgame.imports.games import read_games, read_pasted
 
 STANDARD = load_map("standard")
 ROW = json.loads(read_text(__file__, "record.json"))
-BEGIN = ROW["phases"][0]["units"]
-
-
-def changed(phase, **entries):
-    phases = [dict(each) for each in ROW["phases"]]
-    phases[phase].update(entries)
-    return ROW | {"phases": phases}
 
 
 @pytest.mark.parametrize("way", ["pasted", "file", "lines"])
@@ -44,54 +36,6 @@ def test_a_record_is_a_game(tmp_path, way):
     assert game.history[0]["orders"]["FRANCE"] == ["A MAR - SPA", "A PAR - BUR", "F BRE - MAO VIA"]
     assert not any("differs" in note for note in notes)
     assert sum("by land" in note for note in notes) == 3 * len(games)
-
-
-def test_a_phase_that_a_record_lacks():
-    notes = []
-    rows = ROW["phases"]
-    later = [rows[0], rows[1] | {"name": "S1902M", "centers": Game(STANDARD).centers}]
-    game = Game.from_saved_game(
-        read_pasted(json.dumps(ROW | {"phases": later}), STANDARD, notes.append)
-    )
-    assert [phase["name"] for phase in game.history] == ["S1901M", "S1902M"]
-    assert "there is no record of F1901M: the game continues from S1902M" in notes
-
-
-def test_a_record_that_differs_goes_on_from_its_position_and_keeps_the_centers():
-    notes = []
-    units = BEGIN | {"FRANCE": ["A SPA", "A GAS", "F BRE"], "ENGLAND": ["F ENG", "A WAL", "F NWG"]}
-    game = Game.from_saved_game(
-        read_pasted(json.dumps(changed(1, units=units)), STANDARD, notes.append)
-    )
-    assert "A GAS" in game.history[1]["state"]["units"]["FRANCE"]
-    assert game.history[1]["state"]["centers"] == game.history[0]["state"]["centers"]
-    assert "F1901M differs from our rules' result; the game continues from it" in notes
-
-
-def test_a_record_with_other_centers_goes_on_from_them():
-    notes = []
-    centers = Game(STANDARD).centers
-    taken = {power.lower(): codes for power, codes in centers.items()}
-    taken["france"] = [*taken["france"], "SPA"]
-    phases = [
-        {"name": name, "units": BEGIN, "orders": {"ITALY": ["A ROM H"]}, "centers": owned}
-        for name, owned in (("S1901M", centers), ("F1901M", taken), ("S1902M", taken))
-    ]
-    game = Game.from_saved_game(read_pasted(json.dumps({"phases": phases}), STANDARD, notes.append))
-    owned = [phase["state"]["centers"]["FRANCE"] for phase in game.history]
-    assert owned == [["BRE", "MAR", "PAR"]] * 2 + [["BRE", "MAR", "PAR", "SPA"]]
-    assert notes == ["S1902M differs from our rules' result; the game continues from it"]
-
-
-@pytest.mark.parametrize(("row", "sentence"), read_table(__file__, "a_bad_record_is_refused"))
-def test_a_bad_record_is_refused(row, sentence, tmp_path, capsys):
-    with pytest.raises(UserError) as error:
-        read_pasted(json.dumps(row), STANDARD)
-    assert sentence in str(error.value)
-    file = tmp_path / "games.jsonl"
-    file.write_text(json.dumps(row))
-    assert main(["import-game", str(file)]) == 2
-    assert sentence in capsys.readouterr().err
 
 
 def human_games() -> Path | None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.judge import judge_history
-from support.tables import read_table, read_text
+from support.tables import read_table
 
 from diplomacy_engine import Game, Map, UserError, load_map
 from diplomacy_engine.commands.cli import main
@@ -30,61 +30,26 @@ def played(text):
     """Return phase -> power -> orders, where there are any, and the notes."""
     notes = []
     game = Game.from_saved_game(read_pasted(text, STANDARD, notes.append))
-    orders = {phase["name"]: phase["orders"] for phase in game.history}
+    return orders_of(game), notes
+
+
+def orders_of(game):
     return {
-        name: {power: texts for power, texts in given.items() if texts}
-        for name, given in orders.items()
-    }, notes
+        phase["name"]: {power: texts for power, texts in phase["orders"].items() if texts}
+        for phase in game.history
+    }
 
 
-JUDGE = read_text(__file__, "judge.txt")
-SITE = read_text(__file__, "site.txt")
-
-
-@pytest.mark.parametrize("text", [JUDGE, SITE])
-def test_a_judges_mail_and_a_sites_page(text):
-    phases, notes = played(text)
-    fall = ["A YOR - NWY VIA", "F NTH C A YOR - NWY", "F NWG S A YOR - NWY"]
-    spring = {"ENGLAND": ["F LON - NTH", "A LVP - YOR", "F EDI - NWG"], "AUSTRIA": ["A VIE - GAL"]}
-    phases["F1901M"]["ENGLAND"].sort()
-    winter = {"ENGLAND": ["F LON B"]}
-    assert phases == {"S1901M": spring, "F1901M": {"ENGLAND": fall}, "W1901A": winter}
-    assert notes == []
-
-
-@pytest.mark.parametrize(("line", "orders"), read_table(__file__, "ways_to_write_orders"))
-def test_ways_to_write_orders(line, orders):
-    phases, notes = played(f"Spring 1901\nFrance: {line}\n")
-    assert phases["S1901M"] == {"FRANCE": orders} and notes == []
-
-
-def test_a_winter_of_jdip_names_the_power_again():
-    phases, notes = played(
-        "S1901M\nRussia: F Sev-Rum, F StP-Bot, A Mos-Ukr, A War-Gal\nF1901M\nRussia: F Bot-Swe\n"
-        "Results for Fall, 1901 (Adjustment)\nRussia: Builds A mos  Russia: Builds A war\n"
-    )
-    assert phases["W1901A"] == {"RUSSIA": ["A MOS B", "A WAR B"]} and notes == []
-
-
-def test_retreats_and_winters_in_other_words():
-    begin = {"centers": {"FRANCE": ["PAR"], "GERMANY": ["MUN", "BER", "KIE"]}}
-    units = {"FRANCE": ["A BUR", "A MAR"], "GERMANY": ["A BOH"]}
-    winter = Game.from_state("standard", begin | {"name": "W1901A", "units": units})
-    winter.submit("FRANCE", ["Destroy the unit at Burgundy"])
-    for text in ("Do not use build order.", "Build waived.", "MUN build army"):
-        winter.submit("GERMANY", [text])
-    assert winter.orders == {"FRANCE": ["A BUR D"], "GERMANY": ["A MUN B"]}
-    phases, notes = played(
-        "S01\nGermany: A Mun-Bur\nFrance: A Par-Bur, A Mar S A Par-Bur\n"
-        "F01\nGermany: A Mun-Bur, A Ber-Mun\nFrance: A Bur-Mun, A Mar-Bur\n"
-    )
-    assert list(phases) == ["S1901M", "F1901M"] and notes == []
-
-
-def test_bulgarias_coast_as_webdiplomacy_names_it():
-    game = Game.from_state("standard", {"name": "S1901M", "units": {"TURKEY": ["F CON"]}})
-    game.submit("TURKEY", ["The fleet at Constantinople move to Bulgaria (North Coast)."])
-    assert game.orders["TURKEY"] == ["F CON - BUL/EC"]
+@pytest.mark.parametrize("row", read_table(__file__, "games_in_texts"))
+def test_a_game_in_a_text(row):
+    text, *expected = row
+    notes, position = [], expected[1] if len(expected) > 1 else None
+    try:
+        game = Game.from_saved_game(read_pasted(text, STANDARD, notes.append))
+    except UserError as error:
+        assert [str(error)] == expected and str(error).isprintable()
+    else:
+        assert [orders_of(game), position and game.to_position(), notes] == expected
 
 
 LOST = """\
@@ -94,45 +59,6 @@ France: A Par flies Bur, F Bre-MAO, A Nor-Swe
 The deadline is Friday, at noon
 Germany: A Mun-Bur, A Kie-Den
 """
-
-
-def test_what_is_left_out_is_told_with_its_line():
-    phases, notes = played(LOST)
-    spring = {"FRANCE": ["F BRE - MAO"], "GERMANY": ["A MUN - BUR", "A Kie-Den"]}
-    assert phases == {"S1901M": spring}
-    flies, ambiguous, fleet, others = notes
-    assert flies.startswith("line 3, 'A Par flies Bur'") and "'FLIES'" in flies
-    assert ambiguous.startswith("line 3, 'A Nor-Swe'")
-    assert all(code in ambiguous for code in ("NWY", "NTH", "NWG", "NAO", "NAF"))
-    assert "'A Kie-Den'" in fleet and "GERMANY" in fleet and fleet.endswith(" (line 5)")
-    assert others.startswith("lines 1, 4, 'Dear all, here they are', 'The deadline is Friday")
-
-
-def test_a_report_that_begins_later():
-    """Its first movement shows who stood where; who has the other centers is a guess."""
-    phases, notes = played(
-        "Fall 1904 Retreats\nFrance: A Mar R Gas\nSpring 1905\n"
-        "France: A Par-Bur, Mao-Wes, F Bre - Eng, A Par H\nGermany: A Mun H\n"
-        "Fall 1905\nFrance: A Bur S A Mun\n"
-    )
-    assert list(phases) == ["S1905M", "F1905M"]
-    assert phases["S1905M"]["FRANCE"][:3] == ["A PAR - BUR", "F MAO - WES", "F BRE - ENG"]
-    assert "A MUN" in phases["F1905M"]["FRANCE"][0]
-    retreats, begin, twice = notes
-    assert "F1904R" in retreats and "S1905M" in begin and "'A Par H'" in twice
-
-
-@pytest.mark.parametrize(
-    ("orders", "told"), [("none", 0), ("A Mar D", 0), ("A Mar - Gas", 1), ("A Par R Gas", 1)]
-)
-def test_a_phase_that_our_rules_skip(orders, told):
-    """Nothing is told where nothing is lost."""
-    phases, notes = played(f"S1901M\nFrance: A Par H\nS1901R\nFrance: {orders}\nF1901M\n{FALL}")
-    assert list(phases) == ["S1901M", "F1901M"]
-    assert len(notes) == told and all("S1901R" in note for note in notes)
-
-
-FALL = "France: A Par-Bur"
 
 
 @pytest.mark.parametrize("command", ["import-game", "replay", "play"])
@@ -226,14 +152,6 @@ def test_two_phases_never_become_one(heading):
     assert list(phases) == ["S1901M"] and len(notes) <= 1
 
 
-@pytest.mark.parametrize(
-    ("season", "phases"), read_table(__file__, "seasons_below_a_year_and_phases_with_a_power")
-)
-def test_seasons_below_a_year_and_phases_with_a_power(season, phases):
-    found, _ = played(season.format("France: A Par-Bur", "Germany: A Mun H"))
-    assert list(found) == phases and found["S1901M"]["FRANCE"] == ["A PAR - BUR"]
-
-
 POWERS = read_table(__file__, "headings_of_powers")
 
 
@@ -255,75 +173,6 @@ def test_no_powers_orders_become_anothers(heading):
     found, notes = played(f"Spring 1901\nFrance: A Par-Bur\n{heading}\nGermany: A Mun-Ruh\n")
     assert found["S1901M"] == {"FRANCE": ["A PAR - BUR"], "GERMANY": ["A MUN - RUH"]}
     assert len(notes) == 1 and notes[0].startswith("line 3, ")
-
-
-@pytest.mark.parametrize(("line", "orders"), read_table(__file__, "orders_beside_names"))
-def test_orders_beside_names(line, orders):
-    if orders is None:
-        with pytest.raises(UserError, match="line 2, "):
-            played(f"Spring 1901\n{line}")
-        return
-    assert played(f"Spring 1901\n{line}")[0]["S1901M"] == orders
-
-
-def test_an_order_with_a_mistake_in_brackets_is_told():
-    orders, notes = played("Spring 1901\nFrance: (A Parb-ur), F Bre-MAO")
-    assert orders == {"S1901M": {"FRANCE": ["F BRE - MAO"]}}
-    assert len(notes) == 1 and "A Parb-ur" in notes[0]
-
-
-@pytest.mark.parametrize(("text", "orders"), read_table(__file__, "marks_around_orders"))
-def test_marks_around_orders(text, orders):
-    assert played(f"Spring 1901\n{text}") == ({"S1901M": {"FRANCE": orders}}, [])
-
-
-BEFORE_WINTER = read_text(__file__, "before_winter.txt")
-
-
-@pytest.mark.parametrize(("text", "orders"), read_table(__file__, "lists_of_a_winter"))
-def test_lists_of_a_winter(text, orders):
-    assert played(BEFORE_WINTER + text)[0]["W1901A"] == orders
-
-
-@pytest.mark.parametrize(
-    "text", ["removes A Tyr", "-A Tyr", "- A Tyr", "A Tyr", "remove tyrolia army", "A Tyr removed"]
-)
-def test_removals_of_a_winter(text):
-    lost = "Spring 1901\nAustria: A Vie-Tyr\nItaly: A Ven H\nFall 1901\nAustria: F Tri-Alb\n"
-    lost += "Italy: A Ven-Tri\nGermany: A Mun H\nWinter 1901\nAustria: "
-    orders, _ = played(lost + text)
-    assert orders["W1901A"] == {"AUSTRIA": ["A TYR D"]}
-
-
-DISLODGED = read_text(__file__, "dislodged.txt")
-
-
-@pytest.mark.parametrize("line", read_table(__file__, "a_retreat_that_results_tell"))
-def test_a_retreat_that_results_tell(line):
-    more = "\nFrance: A Mun H" if "Ruh" in line else ""
-    if "Ruh" in line:
-        line = line.replace("- Ruh", "H")
-    orders, notes = played(DISLODGED.format(line, f"A Sil-Boh{more}"))
-    assert orders["F1901R"] == {"GERMANY": ["A MUN R SIL"]}
-    assert orders["S1902M"]["GERMANY"] == ["A SIL - BOH"]
-    assert not any("F1901R" in note for note in notes)
-
-
-def test_a_retreat_that_our_rules_do_not_know_is_told():
-    orders, notes = played("Spring 1901\nFrance: A Par H (dislodged, retreats to Gas)\nFall 1901\n"
-                           "France: A Par H\n")  # fmt: skip
-    assert list(orders) == ["S1901M", "F1901M"] and len(notes) == 1 and "S1901R" in notes[0]
-
-
-def test_a_unit_that_was_disbanded():
-    orders, _ = played(DISLODGED.format("A Mun H (dislodged, disbanded)", "F Kie H"))
-    assert orders["F1901R"] == {"GERMANY": ["A MUN D"]}
-
-
-@pytest.mark.parametrize(("text", "phases", "notes"), read_table(__file__, "what_strangers_sent"))
-def test_what_strangers_sent(text, phases, notes):
-    assert played(text)[0] == phases
-    assert len(played(text)[1]) == notes
 
 
 def test_a_history_of_a_judge():
