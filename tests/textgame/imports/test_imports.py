@@ -8,7 +8,7 @@ from support.pages import blocks, page_text, quoted_lines
 from support.tables import read_table, read_text
 from support.webdip import history, variant
 
-from diplomacy_engine import Game, load_map
+from diplomacy_engine import Game, UserError, load_map
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.play.file import read_session
 from diplomacy_engine.replays.replay import load_replays
@@ -199,3 +199,6 @@ def test_whatever_a_file_has_can_be_pasted(tmp_path):
     ):
         found = Game.from_saved_game(read_pasted(text, STANDARD))
         assert found.to_state()["units"] == state["units"] and found.phase == game.phase
+    for text in ("{", "[" * 5000):
+        with pytest.raises(UserError, match=r"^what was pasted: not JSON: "):
+            read_pasted(text, STANDARD)
