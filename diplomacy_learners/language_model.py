@@ -56,11 +56,18 @@ from diplomacy_engine.matches.forks import center_share, destinations, fork, ran
 from diplomacy_engine.matches.match import MatchSettings
 from diplomacy_engine.players.names import parse_player
 from diplomacy_engine.players.protocols import Player
-from diplomacy_engine.records import convert
+from diplomacy_engine.records import OnlyIf, convert
 from diplomacy_engine.rules.game_rules import GameRules
 from diplomacy_engine.rules.map import Map
 
+OF_EVALUATIONS = "eval_bots", "eval_games", "capture_games"
 
+
+@OnlyIf("minimal prompts show none", lambda args: args.prompt != "minimal").for_all("history")
+@OnlyIf("it needs --warm-up", lambda args: args.warm_up).for_all("opening_share")
+@OnlyIf("it needs --kl-coef", lambda args: args.kl_coef).for_all("kl_warm_up")
+@OnlyIf("with --seats all there is none", lambda args: args.seats != "all").for_all("opponent")
+@OnlyIf("nothing is evaluated", lambda args: args.eval_interval).for_all(*OF_EVALUATIONS)
 @dataclass(frozen=True)
 class Args:
     """Settings of a training run."""
@@ -78,7 +85,7 @@ class Args:
     prompt: Literal["minimal", "windows", "list"] = "minimal"
     """form of the prompts"""
     history: Annotated[int, Meta(ge=0, le=20)] = 0
-    """past movement phases whose orders the prompts show; minimal ones show none"""
+    """past movement phases whose orders the prompts show"""
     temperature: Annotated[float, Meta(ge=0.01, le=10)] = 1.0
     """sampling temperature; training uses the probabilities at this temperature"""
     batch: Annotated[int, Meta(ge=1, le=4096)] = 128
@@ -233,10 +240,9 @@ def load_opponents(args: Args, game_map: Map) -> Opponents:
     parts = [text.partition("=") for text in args.opponent]
     named = {power: name for power, _, name in parts if power in game_map.powers}
     rest = ["".join(part) for part in parts if part[0] not in game_map.powers]
-    if len(rest) > 1:
-        raise UserError(
-            f"--opponent {' '.join(rest)}: one player has all powers that are not named"
-        )
+    if len(rest) > 1 or len(named) + len(rest) < len(parts):
+        text = "each power has one player, and all that are not named have one"
+        raise UserError(f"--opponent {' '.join(args.opponent)}: {text}")
     players = [named.get(power, *(rest or ["random"])) for power in game_map.powers]
     names = list(dict.fromkeys(players))
     seats = np.array([names.index(player) for player in players])
