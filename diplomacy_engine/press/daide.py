@@ -272,9 +272,9 @@ def _orders_of(games: VectorGame, v: int, later: bool) -> list[int]:
 
 def _is_meant(written: list, tokens: list) -> bool:
     """Tell whether an order as we write it is that; of DAIDE routes and some coasts may differ."""
-    if "VIA" in written:
+    if written[1] == "CTO":  # VIA may be a province
         return written[:-1] == tokens[:-1] and isinstance(tokens[-1], list)
-    if "SUP" in written and isinstance(written[-1], list) and "MTO" in written:
+    if written[1] == "SUP" and isinstance(written[-1], list) and written[-2] == "MTO":
         written = [*written[:-1], tokens[-1] if tokens[-1] == written[-1][0] else written[-1]]
     return written == tokens
 

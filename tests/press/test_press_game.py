@@ -2,20 +2,23 @@
 
 import json
 import random
+import tomllib
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.games import play_randomly
+from support.maps import TRIBES
 from support.tables import read_table
 
-from diplomacy_engine import Game, UserError
+from diplomacy_engine import Game, Map, UserError
 from diplomacy_engine.press.daide import Terms, clauses_of, offer_text, read_message
 from diplomacy_engine.press.deals import Clause
 from tests.support.press import random_offers
 
 POSITION = "small S1901M; ENGLAND A PAR, A LON = LON PAR; RUSSIA A ROM, A MUN = MOS"
+OF_DAIDE = Map(tomllib.loads(TRIBES.replace("HIL", "VIA")))  # a province called as its words are
 
 
 @pytest.mark.parametrize("text", read_table(__file__, "broken_talk_in_saved_games"))
@@ -29,9 +32,9 @@ def test_broken_talk_in_saved_games(text):
     assert Game.from_saved_game(saved).messages == saved["phases"][-1]["messages"]
 
 
-@pytest.mark.parametrize("map_name", ["small", "standard"])
-def test_words_to_daide_and_back(map_name):
-    rng, game, count = np.random.default_rng(3), Game(map_name, press="offers"), 0
+@pytest.mark.parametrize("game_map", ["small", "standard", OF_DAIDE])
+def test_words_to_daide_and_back(game_map):
+    rng, game, count = np.random.default_rng(3), Game(game_map, press="offers"), 0
     games, orders = game.vector_game, random.Random(3)
     for _ in range(12):
         offers = random_offers(games, games.decisions(), rng) if game.phase[-1] == "M" else None
