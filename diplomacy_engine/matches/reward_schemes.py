@@ -228,8 +228,8 @@ def check_reward(
     game_map = settings.game_map
     names = names_apart(players)
     least = len(game_map.powers)  # each power's policy is exchanged once
-    if len(set(names)) < 2 or num_pairs < least:
-        raise UserError(f"this needs two different players or more, and at least {least} pairs")
+    if min(least, len(set(names))) < 2 or num_pairs < least:
+        raise UserError(f"this needs two powers, two different players and {least} pairs or more")
     mix = make_reward_mix(reward, game_map)
     pairs = play_pairs(settings, players, mix.parts, num_pairs, progress)
     if not pairs.any_differ:

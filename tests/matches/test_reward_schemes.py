@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.maps import tribes
 
 from diplomacy_engine import UserError, VectorGame, load_map, load_player, make_reward_mix
 from diplomacy_engine.constants import RUNNING
@@ -189,3 +190,12 @@ class Other(type(PLAYERS[2])):
 def test_what_cannot_tell_anything_is_refused(players, pairs, name):
     with pytest.raises(UserError, match=name):
         check_reward(load_map("small"), "score", players, pairs)
+
+
+def test_one_power_has_nobody_to_be_compared_with():
+    homes = tribes().facts["provinces"]
+    places = {v: {key: x for key, x in homes[v].items() if x != "WEST"} for v in homes}
+    units = {"EAST": ["A CAP"], "TRIBES": ["A HIL"]}
+    alone = tribes(powers=["EAST"], start_units=units, provinces=places)
+    with pytest.raises(UserError, match="two powers"):
+        check_reward(alone, "score", PLAYERS, 40)
