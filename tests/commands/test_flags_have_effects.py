@@ -3,11 +3,11 @@ plan (who is asked, on how many threads, at which address) are others, or it is 
 
 import dataclasses
 import io
-import json
 import random
 import re
 import shlex
 import shutil
+import tomllib
 import typing
 import zlib
 from base64 import b64decode
@@ -17,7 +17,7 @@ from types import NoneType, SimpleNamespace
 
 import pytest
 from support.populations import write_population
-from support.tables import read_table
+from support.tables import read_table, read_text
 from support.training import REPOSITORY, train
 from tyro.conf import Positional
 
@@ -29,115 +29,11 @@ from diplomacy_engine.players.population import FOLDERS
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
-GAMES = "--games 4 --max-years 2 --seed 3"
-SEAT = "localhost:8432 --game-id g --power FRANCE --player"
-TABLE = "--map small --against random --seed 1 --save a.jsonl"
-# Command lines; for every command one in which each of its flags has an effect, and others.
-BASES = {
-    "policies": [""],
-    "evaluate": [
-        f"--player small-pure-1 --against random {GAMES}",
-        f"--map three --player nash+random --against dumbbot --press offers {GAMES}",
-        f"--player fast:small-pure-1 --against hold {GAMES} --save-games a.jsonl",
-    ],
-    "tournament": [
-        f"--players small-pure-1 random {GAMES}",
-        f"--map three --players nash+random dumbbot --press offers {GAMES}",
-        f"--players fast:small-pure-1 hold {GAMES} --save-games a.jsonl",
-    ],
-    "population rank": [
-        "--population members --player small-pure-1 --games 60",
-        "--population members --player fast:small-pure-1 --games 10",
-        "--population members --saved-games rated.jsonl --as dumbbot --json a.json",
-    ],
-    "population show": ["--population members"],
-    "population make": ["--map small --runs run --output new --games 20"],
-    "population add": ["run --population members --games 20"],
-    "check-reward": ["--reward score --players random hold --pairs 20 --max-years 2"],
-    "replay": ["game.jsonl --text", "game.jsonl --output a.svg", "game.jsonl --output a.html"],
-    "review": ["game.jsonl --player lookahead"],
-    "import-game": ["orders.txt"],
-    "import-map": ["gulf.map"],
-    "check-map": ["small"],
-    "check-player": ["hold"],
-    "bot": ["random", "small-pure-1"],
-    "llm-prompt": ["--map small --power ENGLAND"],
-    "connect diplomacy": [
-        f"{SEAT} dumbbot",
-        f"{SEAT} nash+dumbbot --ssl",
-        f"{SEAT} fast:standard-pure-2",
-        "localhost:8432 --power all-dummies --player dumbbot",
-        "localhost:8432 --list",
-    ],
-    "connect webdip": ["http://localhost:9 --key-file word --game-id 5 --player dumbbot"],
-    "play": [
-        f"{TABLE} --text --power ENGLAND",
-        f"{TABLE} --power ENGLAND",
-        f"{TABLE} --watch",
-        "--map small --against nash+dumbbot --press offers --power ENGLAND --save a.jsonl --seed 1",
-        "--map small --against fast:small-pure-1 --text --power ENGLAND --save a.jsonl --seed 1",
-        "--resume game.jsonl --phase F1901M --power ENGLAND --against random --seed 1 --save a",
-    ],
-}
+TRIED = tomllib.loads(read_text(__file__, "flags.toml"))
+BASES, WORDS = TRIED["bases"], TRIED["words"]
 WAR = "--map three --player breaker+dumbbot --against nash+dumbbot --press offers --binding no"
 WAR += " --press-rounds 2 --games 3 --max-years 4 --save-count 1"
 COSTLY = ("run ", "--runs", "population rank", "standard-")  # for a quick test
-# Other values of flags that are words or lists, for one command where they are of its own kind.
-WORDS = {
-    "map": ["three", "standard"],
-    "player": ["dumbbot", "hold"],
-    "players": ["hold dumbbot"],
-    "against": ["dumbbot", "random"],
-    "assume": ["dumbbot"],
-    "script": ["train.py"],
-    "teams": ["ENGLAND+ITALY"],
-    "power": ["RUSSIA"],
-    "guest": ["RUSSIA"],
-    "json": ["b.json"],
-    "csv": ["b.csv"],
-    "per_game": ["b.csv"],
-    "save_games": ["b.jsonl"],
-    "save": ["b.jsonl"],
-    "output": ["b.html", "b.png", "b.toml", "b.jsonl"],
-    "phase": ["F1902M", "W1901A"],
-    "review": ["lookahead"],
-    "reward": ["center_delta"],
-    "resume": ["game.jsonl", "orders.txt"],
-    "hint": ["small-pure-1"],
-    "host": ["0.0.0.0"],
-    "position": ["'small F1901M; ENGLAND A LON =; RUSSIA A MOS ='"],
-    "variant": ["variant.json"],
-    "population": ["others"],
-    "ranks": ["ranks.json"],
-    "person": ["you"],
-    "saved_games": ["others.jsonl"],
-    "runs": ["run2"],
-    "recipe": ["runs.toml"],
-    "runs_folder": ["elsewhere"],
-    "user": ["me --password-file word"],
-    "password_file": ["word --user me"],
-    "registration_password_file": ["word"],
-    "key_file": ["word2"],
-    "game_id": ["h", "7"],
-    "ca": ["ca.pem"],
-    "llm-prompt player": ["llm:llm.toml"],
-}
-POSITION = {
-    "game": 0,
-    "name": "S1903M",
-    "units": {"ENGLAND": ["A ANK", "A LON", "A POR"], "RUSSIA": ["A ARM", "A BUL", "A MOS"]},
-    "centers": {"ENGLAND": ["ANK", "LON", "POR", "ROM"], "RUSSIA": ["ARM", "BUL", "MOS"]},
-    "powers": ["ENGLAND", "RUSSIA"],
-}
-REQUESTS = [{"hello": {"protocol": 1}}, {"map": "small", "request": 1, "positions": [POSITION]}]
-TYPED = {"bot": "\n".join(map(json.dumps, REQUESTS)), "play": "go\n" * 3}
-FILES = {
-    "orders.txt": "Spring 1901 Movement\nENGLAND: A LON H\nRUSSIA: A MOS H\n",
-    "variant.json": "{}",
-    "word": "secret\n",
-    "word2": "another\n",
-    "llm.toml": 'model = "m"\nbase_url = "http://localhost:9/v1"\nprompt = "list"\n',
-}
 
 
 def games_file(path: Path, *flags: str) -> None:
@@ -168,7 +64,9 @@ MAKERS: dict[str, Callable[[Path], object]] = {
     "run": run_folder,
     "run2": run_folder,
     "gulf.map": lambda path: shutil.copy(REPOSITORY / "tests/extras/maps/files/gulf.map", path),
-    **{name: lambda path, text=text: path.write_text(text) for name, text in FILES.items()},
+    **{
+        name: lambda path, text=text: path.write_text(text) for name, text in TRIED["files"].items()
+    },
 }
 
 
@@ -251,7 +149,7 @@ def outcome(material, monkeypatch, capsys) -> Callable[[str], tuple[int, str, tu
     def run(line: str) -> tuple[int, str, tuple]:
         folder = material(line)
         monkeypatch.chdir(folder)
-        typed = TYPED.get(line.split()[0], "").encode()
+        typed = TRIED["typed"].get(line.split()[0], "").encode()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed)))
         capsys.readouterr()
         plan.clear()

@@ -240,16 +240,7 @@ def test_letters_names_and_a_text_for_those_who_cannot_see(sit):
     page.keyboard.press("l")
     assert page.locator("#board .letter").count() == 0
     page.keyboard.press("n")
-    hidden = page.evaluate(
-        """[...document.querySelectorAll("#board .unit")].filter((unit) => {
-            const a = unit.getBoundingClientRect();
-            return [...document.querySelectorAll("#board .names .label")].some((name) => {
-                const b = name.getBoundingClientRect();
-                return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 4
-                    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 7;
-            });
-        }).map((unit) => unit.dataset.unit)"""
-    )
+    hidden = page.evaluate(read_text(__file__, "hidden.js"))
     assert hidden == []
     assert page.locator("#board.full").count() == 1
     page.set_viewport_size({"width": 900, "height": 500})

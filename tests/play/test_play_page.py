@@ -16,7 +16,7 @@ from support.clicks import PHONE, drawn, fits, province, unit, walk
 from support.players import Thinker
 from support.search import searcher
 from support.serving import Partner, reopened, seated, serving
-from support.tables import slow_but
+from support.tables import read_text, slow_but
 from support.waiting import (
     until,  # the page's policy forbids what Playwright's wait_for_function does
 )
@@ -376,27 +376,7 @@ def test_a_wrong_link_says_so_and_a_page_of_another_origin_gets_nothing(start, o
         page = open_page(f"http://localhost:{foreign.server_address[1]}/")
         page.allowed = ["CORS", "Failed to load", "frame", "403", "blocked", "Refused"]
         found = page.evaluate(
-            """async ([address, token]) => {
-            const body = JSON.stringify({step: 0, orders: ["A LON - PAR"]});
-            const ways = [
-                {headers: {"X-Play-Token": token}},
-                {headers: {"X-Play-Token": token}, method: "POST", body},
-                {method: "POST", body, credentials: "include"},
-                {method: "POST", body, mode: "no-cors"},
-            ];
-            const seen = [];
-            for (const path of ["api/game", "api/orders", "play.js"])
-                for (const way of ways)
-                    try { seen.push(await (await fetch(address + path, way)).text()); }
-                    catch (error) { seen.push("blocked"); }
-            const frame = document.createElement("iframe");
-            frame.src = address + "#" + token;
-            document.body.append(frame);
-            await new Promise(done => { frame.onload = done; setTimeout(done, 1500); });
-            try { seen.push(frame.contentDocument?.body?.innerText ?? "blocked"); }
-            catch (error) { seen.push("blocked"); }
-            return seen;
-            }""",
+            read_text(__file__, "foreign.js"),
             [server.address, server.session.tokens["host"]],
         )
         foreign.shutdown()

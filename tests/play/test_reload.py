@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from support.players import Thinker
 from support.serving import FREE, UNITS, Partner, seated, serving
-from support.tables import slow_but
+from support.tables import read_text, slow_but
 from support.waiting import until
 
 from diplomacy_engine import Game, make_bot
@@ -16,39 +16,11 @@ from diplomacy_engine.textgame.saved_game import in_disorder
 pytestmark = pytest.mark.usefixtures("compiled")
 DESK = {"viewport": {"width": 1280, "height": 800}}
 OFFERED = {MIXED: "a different one for each", "thinker": "thinks", "hold": "never moves"}
-# Whatever can be clicked or chosen; those that leave the page or write a picture go without.
-ACTIVE = """[...document.querySelectorAll("button, summary, select, input[type=checkbox]")].filter(
-    (one) => !one.disabled && one.checkVisibility() && !one.closest("#bar")
-        && !["save-gif", "save-png", "download", "notice"].includes(one.id)
-        && (one.tagName !== "BUTTON" || one.id || one.textContent))"""
-DO = f"""(draws) => {{
-    const all = {ACTIVE}, provinces = [...document.querySelectorAll("#board .province")];
-    const pick = (list, draw) => list[Math.floor(draw * list.length)];
-    const one = draws[0] < 0.2 ? pick(provinces, draws[1]) : pick(all, draws[1]);
-    if (one.tagName === "SELECT") {{
-        one.value = pick([...one.options].filter((o) => !o.disabled), draws[2])?.value;
-        one.dispatchEvent(new Event("change", {{ bubbles: true }}));
-    }} else if (draws[0] > 0.9 && document.querySelector("#slider").offsetWidth) {{
-        const slider = document.querySelector("#slider");
-        slider.value = Math.floor(draws[2] * (Number(slider.max) + 1));
-        slider.dispatchEvent(new Event("input", {{ bubbles: true }}));
-    }} else one.dispatchEvent(new MouseEvent("click", {{ bubbles: true, cancelable: true }}));
-    return one.id || one.outerHTML.slice(0, 120);
-}}"""
+# A click on, or a choice in, whatever there is; those that leave the page or write a picture go
+# without.
+DO = read_text(__file__, "do.js")
 # All that is there but what is said once, where the board lies, and which control has the focus.
-SEEN = """() => {
-    const seen = (node) => {
-        if (node.nodeType === 3) return node.data;
-        if (node.nodeType !== 1 || node.matches("#say, [role=status], [role=alert], script"))
-            return "";
-        const names = node.getAttributeNames().filter((one) => !/style|class/.test(one)).sort();
-        const attributes = [...names.map((name) => `${name}="${node.getAttribute(name)}"`),
-            ...[...node.classList].sort()].join(" ");
-        const inside = [...node.childNodes].map(seen).join("");
-        return `\\n<${node.tagName.toLowerCase()} ${attributes}>${inside}`;
-    };
-    return location.hash + document.title + seen(document.body);
-}"""
+SEEN = read_text(__file__, "seen.js")
 
 
 def settled(page) -> list[str]:
