@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ os.environ.pop("COLUMNS", None)  # pytest-xdist says 80, to which tables would k
 
 hypothesis.settings.register_profile("any machine", deadline=None)  # a busy one is no fault
 hypothesis.settings.load_profile("any machine")
+FLOAT = re.compile(r"-?\d+\.\d+(?:e-?\d+)?|-?\d+e-\d+")
 # Folders whose tests train, look at pages or start programs.
 LONG_FIRST = ("script", "learners", "play", "environments", "extras", "commands", "learning")
 # The first takes a third of the time: others draw a window of their own around each page.
@@ -85,16 +87,22 @@ def pytest_collection_finish() -> None:
 def golden(request):
     """Return a function (name, lines) that compares them with golden/NAME.txt beside the test.
 
+    Numbers with a decimal point may differ by a share of `rel`, or by so much.
+
     With the environment variable RENEW=1 it writes the file anew; read what `git diff` shows.
     """
 
-    def compare(name, lines):
+    def compare(name, lines, rel=1e-9):
         file = request.path.parent / "golden" / f"{name}.txt"
         text = "\n".join(map(str, lines)) + "\n"
         if os.environ.get("RENEW"):
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="\n")
-        assert text.split("\n") == file.read_text(encoding="utf-8").split("\n"), "RENEW=1 renews it"
+        both = text, file.read_text(encoding="utf-8")
+        words, old = (FLOAT.sub("?", each).split("\n") for each in both)
+        assert words == old, "RENEW=1 renews it"
+        numbers, old = ([*map(float, FLOAT.findall(each))] for each in both)
+        assert numbers == pytest.approx(old, rel=rel, abs=rel), "RENEW=1 renews it"
 
     return compare
 

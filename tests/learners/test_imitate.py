@@ -104,9 +104,11 @@ def run(file, folder, *flags, status=0):
     return path
 
 
-def test_it_learns_what_a_bot_orders(file, tmp_path):
+def test_it_learns_what_a_bot_orders(file, tmp_path, golden):
     path = run(file, tmp_path, "--epochs", "24", "--eval-interval", "40", "--learning-rate", "0.01")
-    first, *_, last = map(json.loads, (path / "metrics.jsonl").read_text().splitlines())
+    lines = (path / "metrics.jsonl").read_text().splitlines()
+    golden("imitate", lines, rel=0.01)
+    first, *_, last = map(json.loads, lines)
     assert last["accuracy"] > 0.6 and last["loss"] < first["loss"] < 2
     assert last["accuracy_sets"] <= last["accuracy_alone"] + 0.05
     result = evaluate_player("small", load_player(path / "best.pt"), load_player("random"), 40)

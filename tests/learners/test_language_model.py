@@ -79,6 +79,10 @@ def finished(tmp_path_factory):
     return train(tmp_path_factory.mktemp("runs"), f"{RICH} --steps 4")
 
 
+def test_the_figures_of_a_run_are_golden(finished, golden):
+    golden("language_model", map(json.dumps, metrics(finished)), rel=0.01)
+
+
 def test_it_learns_to_take_a_second_center():
     """Nobody can interfere, so every game can have two; with random orders 27% have."""
     run = new_run("--seats ENGLAND --groups 1 --copies 32 --eval-interval 0")

@@ -1,10 +1,19 @@
 """What every learner does: it stops and goes on bit for bit, plays, and begins with a policy."""
 
+import json
+
 import pytest
 import torch
 from support.learners import LEARNERS, train
 from support.tables import slow_but
-from support.training import STOPPED, assert_same_run, load, stop_in_evaluation, stop_in_step
+from support.training import (
+    STOPPED,
+    assert_same_run,
+    load,
+    metrics,
+    stop_in_evaluation,
+    stop_in_step,
+)
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import evaluate_player, load_player
@@ -60,6 +69,11 @@ def test_a_run_begins_with_a_policy(name, trained, tmp_path):
     before, after = load(trained(name))["model"], load(run)["model"]
     assert before.keys() == after.keys()
     assert all(torch.equal(weight, after[key]) for key, weight in before.items())
+
+
+@pytest.mark.parametrize("name", slow_but(LEARNERS.keys() - {"central", "board"}, LEARNERS))
+def test_the_figures_of_a_run_are_golden(name, trained, golden):
+    golden(name, map(json.dumps, metrics(trained(name))), rel=0.01)
 
 
 def test_an_exploiter_has_one_seat_against_the_learner_as_it_is_or_its_pool(tmp_path, monkeypatch):

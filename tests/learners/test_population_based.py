@@ -93,6 +93,12 @@ def members(evaluated_once, tmp_path) -> list[pbt.Member]:
     return [pbt.Member(home, member.number, member.args) for member in evaluated_once]
 
 
+def test_how_members_stand_is_golden(evaluated_once, golden):
+    folders = {"runs_folder": None, "config": None}
+    lines = [member.stand() | vars(member.own_args()) | folders for member in evaluated_once]
+    golden("population_based", map(json.dumps, lines), rel=0.01)
+
+
 def test_members_begin_with_settings_of_their_own(tmp_path):
     members = population(tmp_path, reward="score=1,center_delta")
     given, found = members[0].args, [member.own_args() for member in members]

@@ -119,6 +119,14 @@ def test_every_decision_is_trained_on_once(name, trained):
         assert own["buffer"]["num_decisions"] == 0 and not own["buffer"]["open"].any()
 
 
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_figures_and_files_of_a_run_are_golden(name, trained, golden):
+    run = trained(name)
+    names = [path for path in files(run) if ".tfevents" not in path]
+    tags = sorted({f"{tag}" for _, tag, _ in events(run)})
+    golden(name, [*names, *tags, *map(json.dumps, metrics(run))], rel=0.01)
+
+
 def test_the_average_is_what_is_frozen_evaluated_and_kept(tmp_path, monkeypatch):
     used = []  # the run, then what it freezes and evaluates
 
