@@ -14,6 +14,9 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from pprint import pformat
+
+from gymnasium.error import ResetNeeded
 
 from diplomacy_engine import Game
 from diplomacy_engine.commands.cli import main
@@ -41,6 +44,35 @@ def follow(file: str, folder: str, name: str, do: Callable[[list[str]], Iterable
         path.write_text(new, encoding="utf-8", newline="\n")
     changed = difflib.unified_diff(old.splitlines(), new.splitlines(), "before", "now", n=9)
     assert new == old, "\n".join(changed)
+
+
+class Names(dict):
+    """Functions of a transcript, and attributes of its subject."""
+
+    def __missing__(self, name: str) -> object:
+        if not hasattr(self["subject"], name):
+            raise KeyError(name)
+        return getattr(self["subject"], name)
+
+
+def expressions(kind: type, *functions: Callable) -> Callable[[list[str]], Iterable[str]]:
+    """Return what evaluates lines, in which names are functions or attributes of the last value of
+    a kind, the subject: of other values, and of errors, it returns texts. `# ` begins a title."""
+
+    def do(lines: list[str]) -> Iterable[str]:
+        names = Names({each.__name__: each for each in functions})
+        for line in lines:
+            try:
+                value = None if line.startswith("# ") else eval(line, names)
+            except (ValueError, ResetNeeded) as error:
+                yield f"error: {error}"
+                continue
+            if isinstance(value, kind):
+                names["subject"] = value
+            shown = value is not None and not isinstance(value, kind)
+            yield pformat(value, width=98, sort_dicts=False) if shown else ""
+
+    return do
 
 
 class Shell:
