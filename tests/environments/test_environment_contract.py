@@ -6,6 +6,7 @@ import random
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 
 import cloudpickle
@@ -15,7 +16,16 @@ import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.test import api_test, parallel_api_test
-from support.environments import legal_text
+from support.environments import (
+    ALL_POWERS,
+    FORMS,
+    KINDS,
+    ORDERING,
+    TALK,
+    TALKING_RULES,
+    legal_text,
+    make,
+)
 from support.maps import TRIBES
 from support.tables import read_table, slow_but
 
@@ -23,48 +33,16 @@ from diplomacy_engine import GameRules, UserError, environments, load_map
 from diplomacy_engine.environments import IDS, NEGOTIATION_IDS, gymnasium_env
 from diplomacy_engine.environments.forms import flat_scale
 from diplomacy_engine.environments.gymnasium_env import NeedsReset
-from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import env as aec_env
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # PettingZoo's: names, Dict spaces
-TALK = {"orders_by": "random", "answers": "peaceful"}
-
-
-def one(form: str):
-    return lambda **settings: gymnasium.make("Diplomacy-v0", form=form, **settings).unwrapped
-
-
-def many(**settings):
-    return gymnasium.make_vec("Diplomacy-v0", **{"num_envs": 2} | settings)
-
-
-def talk(**settings):
-    return NegotiationEnv(**TALK | settings)
-
-
-FORMS = {name: one(name) for name in ("provinces", "sequential", "deepdip", "text")}
-
-
-TALKING_RULES = {
-    "press": {"press": "mutual"},
-    "free press": {"press": "mutual", "binding": False},
-    "offers": {"press": "offers"},
-}
-TALKING = {
-    name: lambda rules=rules, **settings: parallel_env(**rules | settings)
-    for name, rules in TALKING_RULES.items()
-}
-ALL_POWERS = {"all powers": parallel_env, "in turn": aec_env} | TALKING
-ORDERING = FORMS | {"many": many} | ALL_POWERS  # in which agents order
-KINDS = ORDERING | {"negotiation": talk}
 each = pytest.mark.parametrize("kind", KINDS)
 
 
 # All kinds, and those of all powers in turn as well as at once.
 EVERY = KINDS | {
-    f"{name} in turn": lambda rules=rules, **settings: aec_env(**rules | settings)
-    for name, rules in TALKING_RULES.items()
+    f"{name} in turn": partial(aec_env, **rules) for name, rules in TALKING_RULES.items()
 }
 
 
@@ -82,10 +60,6 @@ def every_case() -> Iterator[tuple[str, dict]]:
 
 CASES = list(every_case())
 FEW = [random.Random(n).choice([c for c in CASES if c[0] == kind]) for n, kind in enumerate(EVERY)]
-
-
-def make(kind: str, **settings):
-    return KINDS[kind](**{"map": "small", "max_years": 4} | settings)
 
 
 COPIES = {
@@ -278,86 +252,13 @@ def test_arguments_that_there_are_not(kind, name, hint):
 @pytest.mark.parametrize("seed", [[1], [1, 2, 3], [1, None], np.int64(1)])
 def test_seeds_that_are_not_those_of_all_games(seed):
     with pytest.raises(UserError, match="seed"):
-        many().reset(seed=seed)
+        make("many").reset(seed=seed)
 
 
 def test_what_only_many_games_have():
     for name in ("num_envs", "threads"):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             gymnasium.make("Diplomacy-small-v0", **{name: 2})
-
-
-def vote(space, yes: int) -> dict | np.ndarray:
-    if isinstance(space, gymnasium.spaces.Dict):
-        return {name: part.sample() * 0 for name, part in space.items()} | {"vote": yes}
-    action = np.zeros(space.shape, np.int64)
-    action[..., -1] = yes
-    return action
-
-
-@pytest.mark.parametrize("kind", ["provinces", "deepdip", "negotiation", "many"])
-def test_an_agent_and_the_others_agree_to_a_draw(kind):
-    """The others vote from a year on; the second of many games, whose agent does not, goes on."""
-    bots = {"orders_by": "hold"} if kind == "negotiation" else {"opponents": "hold"}
-    settings = {"reward": "draw_size", "draws_after": 1902} | bots
-    env, plain = make(kind, draw_votes=True, **settings), make(kind, **bots)
-    space, before = (getattr(e, "single_action_space", e.action_space) for e in (env, plain))
-    assert space.nvec.tolist() == [*before.nvec.tolist(), 2]
-    env.reset(seed=1)
-    action = vote(env.action_space, 1)
-    if kind == "many":
-        action[1, -1] = 0
-    for ends in (False, False, True):  # spring and fall of 1901, spring of 1902
-        _, paid, terminated, truncated, info = env.step(action)
-        assert np.atleast_1d(terminated).tolist() == [ends, False][: np.size(terminated)]
-        assert not np.any(truncated)
-    assert np.atleast_1d(paid).tolist() == [0.5, 0][: np.size(paid)]
-    final = info.get("final_info", info)
-    if kind != "negotiation":
-        assert np.atleast_1d(final["agreed"])[0] and np.atleast_1d(final["years"])[0] == 2
-    if kind in ("provinces", "many"):
-        assert info["action_mask"].shape[-1] == space.nvec.sum()
-    env.reset(seed=1)
-    if kind in ("provinces", "deepdip"):
-        for yes in (1, 1, 0, 0):  # a vote is of its phase
-            assert not env.step(vote(env.action_space, yes))[2]
-
-
-@pytest.mark.parametrize("talk", [None, "mutual", "offers"])
-def test_all_powers_agree_to_a_draw(talk):
-    env = parallel_env("three", press=talk, draw_votes=True, reward="draw_size", max_years=3)
-    _, infos = env.reset(seed=1)
-
-    def step(*voters):
-        talks = "wishing", "offering", "answering"  # where a vote means nothing
-        while any(infos["ITALY"].get(name) for name in talks):
-            found = env.step({n: vote(env.action_space(n), 1) for n in env.agents})
-            assert not any(found[2].values())
-            infos.update(found[-1])
-        return env.step({n: vote(env.action_space(n), int(n in voters)) for n in env.agents})
-
-    assert not any(step("ENGLAND", "ITALY")[2].values())
-    infos.update(env._infos(env.agents, *env._nothing()))
-    _, rewards, terminated, truncated, _ = step(*env.agents)
-    assert all(terminated.values()) and not any(truncated.values()) and not env.agents
-    assert rewards == pytest.approx(dict.fromkeys(rewards, 1 / 3))
-
-
-def test_an_eliminated_ally_has_no_vote():
-    env = parallel_env("three", draw_votes=True, teams="ENGLAND+ITALY")
-    env.reset(seed=1)
-    state, italy = env._games.state, env.possible_agents.index("ITALY")
-    state.unit_power[state.unit_power == italy] = -1
-    state.unit_kind[state.unit_power == -1] = state.unit_location[state.unit_power == -1] = -1
-    state.center_owner[state.center_owner == italy] = -1
-
-    def step(*voters):
-        return env.step({n: vote(env.action_space(n), int(n in voters)) for n in env.agents})
-
-    _, _, terminated, _, infos = step("ITALY", "ENGLAND")
-    assert not any(terminated.values()) and infos["ITALY"]["eliminated"]
-    assert infos["ITALY"]["action_mask"][-2:].tolist() == [1, 0]
-    assert all(step("ENGLAND", "RUSSIA")[2].values())
 
 
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array", None])
@@ -405,80 +306,6 @@ def test_settings_that_are_refused(kinds, settings, name):
         with pytest.raises(UserError) as error:
             make(kind, **settings)
         assert name in str(error.value) and "\n" not in str(error.value), kind
-
-
-NOTHING, OTHER = np.zeros(19, int), {"orders": np.zeros(19, int), "wish": np.zeros(2, int)}
-
-
-def both(england, russia):
-    return {"ENGLAND": england, "RUSSIA": russia}
-
-
-@pytest.mark.parametrize(
-    ("kind", "settings", "action", "name"),
-    [
-        *(("provinces", {}, wrong, "(19,)") for wrong in (NOTHING[:18], NOTHING[None], 3, "hold")),
-        *(("provinces", {}, NOTHING.astype(kind), "(19,)") for kind in (float, bool, object)),
-        *(("sequential", {}, wrong, "()") for wrong in (1.0, "A LON H", None, True, [1])),
-        ("many", {}, np.zeros((3, 19), int), "(2, 19)"),
-        ("provinces", {"power": "ENGLAND"}, NOTHING, "A LON: action 0 "),
-        ("provinces", {"power": "ENGLAND"}, NOTHING + 999, "action 999"),
-        ("sequential", {"power": "ENGLAND"}, -1, "A LON: action -1"),
-        ("deepdip", {"power": "ENGLAND"}, NOTHING + 50, "S1901M"),
-        ("many", {}, np.zeros((2, 19), int), "of game 0"),
-        ("deepdip", {"draw_votes": True}, np.array([*NOTHING, 2]), "the vote: 2"),
-        ("all powers", {}, {"ENGLAND": NOTHING}, "RUSSIA"),
-        ("all powers", {}, both(NOTHING, NOTHING), "ENGLAND, A LON: action 0 "),
-        ("all powers", {"draw_votes": True}, both(*[np.array([*NOTHING, 2])] * 2), "ENGLAND"),
-        ("press", {}, both(OTHER, NOTHING), "RUSSIA"),
-        ("press", {}, both(OTHER, {"orders": NOTHING}), "RUSSIA"),
-        ("press", {}, both(OTHER, OTHER | {"wish": np.array([0, 2])}), "RUSSIA"),
-        ("press", {"draw_votes": True}, both(OTHER, OTHER), "ENGLAND"),
-        ("negotiation", {}, [0, 0, 0, 0], "action"),
-        ("negotiation", {}, np.array([0, 0, 9, 0, 0]), "9"),
-    ],
-)
-def test_actions_that_are_refused(kind, settings, action, name):
-    """A step that fails leaves the game where it was; before `reset` there is none."""
-    strict = {} if kind == "negotiation" else {"strict": True}
-    env = make(kind, **strict, **settings)
-    with pytest.raises(NeedsReset, match="reset"):
-        env.step(action)
-    env.reset(seed=1)
-    with pytest.raises(UserError) as error:
-        env.step(action)
-    assert name in str(error.value) and "\n" not in str(error.value)
-    games = env._games if kind in (*ALL_POWERS, "negotiation") else env._agents.games
-    assert (games.state.turn == 0).all() and (games.state.last_order == -1).all()
-
-
-def test_a_game_that_is_over_needs_a_reset():
-    env = make("provinces")
-    for _ in play(env, 1):
-        pass
-    with pytest.raises(NeedsReset):
-        env.step(NOTHING)
-
-
-def test_illegal_orders_hold_and_are_counted():
-    for form in ("provinces", "deepdip"):
-        env = make(form, power="ENGLAND", opponents="hold")
-        env.reset(seed=1)
-        *_, info = env.step(np.full(19, 10**12))
-        assert info["illegal_orders"] == (19 if form == "provinces" else 1)
-        assert env.game.units == {"ENGLAND": ["A LON"], "RUSSIA": ["A MOS"]}
-    env = make("sequential", power="ENGLAND", opponents="hold")
-    env.reset(seed=1)
-    for number in (-1, 364, 10**6):
-        assert env.step(number)[-1]["illegal_orders"] == 1
-    assert env.game.units["ENGLAND"] == ["A LON"]
-    powers = parallel_env("small")
-    powers.reset(seed=1)
-    *_, infos = powers.step(both(NOTHING, NOTHING))
-    assert infos["RUSSIA"]["illegal_orders"] == 1 and powers.game.units["RUSSIA"] == ["A MOS"]
-    votes = make("provinces", draw_votes=True, power="ENGLAND")
-    votes.reset(seed=1)
-    assert votes.step(np.array([*NOTHING, 2]))[4]["illegal_orders"] == 2
 
 
 def test_without_pettingzoo(monkeypatch):

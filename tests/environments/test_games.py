@@ -3,7 +3,6 @@
 import itertools
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -16,10 +15,8 @@ from support.tables import read_table
 from diplomacy_engine import Game, UserError, VectorGame, make_bot, make_reward, reward_input
 from diplomacy_engine.constants import NONE, phase_kind
 from diplomacy_engine.environments.gymnasium_env import DiplomacyEnv
-from diplomacy_engine.environments.negotiation_env import NegotiationEnv
 from diplomacy_engine.environments.pettingzoo_env import parallel_env
 from diplomacy_engine.players.policy.files import policy_file
-from diplomacy_engine.textgame.position import load_state
 
 ROOT = Path(__file__).parents[2]
 
@@ -460,121 +457,3 @@ def test_wishes_then_orders():
                 assert game.game.phase == phase
             seen, rewards, terminated, truncated, infos = game.step(sample(game, infos))
     assert peace > 20 and bound > 1
-
-
-def test_a_peace_that_may_be_broken():
-    """All orders stay legal; who breaks it is told, pays, and is known to the other side."""
-    env = parallel_env("three", press="mutual", binding=False, break_cost=0.5, reward="score")
-    env.reset(seed=1)
-    units = "three S1901M; ENGLAND A VIE = LON; ITALY A GRE = BUD ROM; RUSSIA A MOS = MOS"
-    load_state(env._games, Game.from_position(units).to_state())
-    provinces = len(env.game.map.provinces)
-    orders = {name: np.zeros(provinces, int) for name in env.agents}
-    wishes = [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
-    told = [{"orders": orders[name], "wish": np.array(w)} for name, w in zip(env.agents, wishes)]
-    seen, *_, infos = env.step(dict(zip(env.agents, told)))
-    assert seen["ENGLAND"]["peace"].tolist() == [0, 1, 0]
-    games, number = env._games, env._games.vocabulary.number["A VIE - BUD"]
-    v = games.map.province_index["VIE"]
-    allowed = env.action_space("ENGLAND")["orders"].split
-    orders["ENGLAND"][v] = action = number - games.table.province_first[v] + 1
-    assert allowed(infos["ENGLAND"]["action_mask"]["orders"])[v][action] == 1
-    seen, rewards, *_, infos = env.step(dict(zip(env.agents, told)))
-    assert rewards == {"ENGLAND": -0.5, "ITALY": 0, "RUSSIA": 0}
-    broken = [infos[name]["broken"].tolist() for name in env.agents]
-    assert broken == [[False, True, False], [False] * 3, [False] * 3]
-    assert [seen[n]["breaches"].tolist() for n in env.agents] == [[-1] * 3, [0, -1, -1], [-1] * 3]
-
-
-# ENGLAND has no center left: its army goes in winter.
-POSITION = "three W1905A; ENGLAND A LON =; ITALY A ROM = ROM SPA; RUSSIA A MOS = MOS"
-TEAMS = {
-    "map": "three",
-    "teams": "ENGLAND+ITALY",
-    "max_years": 6,
-    "reward": "team:sum_of_squares=1,power:terminal=1",
-}
-
-
-def test_teams_of_all_powers():
-    env = parallel_env(**TEAMS)
-    env.reset(seed=1)
-    load_state(env._games, Game.from_position(POSITION).to_state())
-    nothing = {name: np.zeros(len(space.nvec), int) for name, space in env.action_spaces.items()}
-    _, rewards, terminated, truncated, infos = env.step(nothing)
-    assert rewards == {"ENGLAND": -1, "ITALY": 0, "RUSSIA": 0}  # of its own
-    assert not any(terminated.values()) and not any(truncated.values())
-    assert [infos[name]["eliminated"] for name in env.agents] == [True, False, False]
-    assert infos["ENGLAND"]["action_mask"].sum() == len(env.game.map.provinces)
-    env.step(nothing)
-    _, rewards, terminated, truncated, _ = env.step(nothing)
-    assert rewards == pytest.approx({"ENGLAND": 0.8, "ITALY": 0.8 + 0.5, "RUSSIA": 0.2 + 0.5})
-    assert truncated == dict.fromkeys(rewards, True) and not any(terminated.values())
-    assert not env.agents
-
-
-@pytest.mark.parametrize(
-    ("power", "position", "reward", "ended"),
-    [
-        ("ENGLAND", POSITION, -0.2, (False, True, True, False)),
-        ("RUSSIA", POSITION, 0.7, (False, False, True, False)),
-        # The team alone lives: its victory, and a draw with its partner.
-        ("ITALY", POSITION.replace("MOS = MOS", "MOS ="), 1.5, (True, True, True, True)),
-    ],
-)
-def test_a_team_against_others(power, position, reward, ended):
-    env = DiplomacyEnv(power=power, opponents="hold", **TEAMS)
-    env.reset(seed=1)
-    position = position.replace("A LON =;", "A LON = LON;") if power == "ITALY" else position
-    load_state(env._agents.games, Game.from_position(position).to_state())
-    total, over = 0.0, False
-    while not over:
-        _, paid, terminated, truncated, info = env.step(np.zeros(env.action_space.shape, int))
-        total, over = total + paid, terminated or truncated
-    assert total == pytest.approx(reward) and info["eliminated"] == (power == "ENGLAND")
-    solo = power == "ITALY"
-    assert (terminated, truncated, info["solo"]) == (solo, not solo, solo)
-    assert info["win"] == (power != "RUSSIA")
-
-
-def offer(env, words: str) -> list[int]:
-    mine, goal, power, theirs, its_goal = words.split()
-    places, powers = env.game.map.province_index, env.game.map.power_index
-    return [places[mine], places[goal], powers[power], places[theirs], places[its_goal]]
-
-
-def test_the_spaces_are_those_of_the_thesis():
-    env = NegotiationEnv("standard", orders_by="random", answers="silent")
-    assert env.observation_space.nvec.tolist() == [8, 2, 8] * 75
-    assert env.action_space.nvec.tolist() == [75, 75, 7, 75, 75]
-    seen, _ = env.reset(seed=1)
-    france, places = 1 + env.game.map.power_index["FRANCE"], env.game.map.province_index
-    for code, triple in (("PAR", [france, 1, france]), ("BEL", [0, 1, 0]), ("BUR", [0, 0, 0])):
-        assert seen.reshape(-1, 3)[places[code]].tolist() == triple
-
-
-@pytest.mark.parametrize("words, valid", read_table(__file__, "offers_by_hand"))
-def test_offers_by_hand(words, valid):
-    env = NegotiationEnv("standard", power="FRANCE", orders_by="hold", answers="silent")
-    env.reset(seed=1)
-    _, reward, terminated, truncated, info = env.step(offer(env, words))
-    assert (reward, info["valid"], info["agreed"]) == (5.0 if valid else -5.0, valid, False)
-    assert env.game.phase == "F1901M" and not (terminated or truncated)
-
-
-def test_a_deal_binds():
-    env = NegotiationEnv("small", power="RUSSIA", orders_by="hold", max_years=1)
-    env.reset(seed=1)
-    _, reward, _, _, info = env.step(offer(env, "MOS UKR ENGLAND LON PAR"))
-    assert reward == 5.0 and info["agreed"]
-    assert env.game.units == {"ENGLAND": ["A PAR"], "RUSSIA": ["A UKR"]}
-    assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[3]
-    env._partner.breaks_deals = True  # as a breaker, which is no bot that holds
-    for binding in (True, False):
-        env._games.rules = replace(env._games.rules, binding=binding)
-        env.reset(seed=1)
-        assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[-1]["broken"] == (not binding)
-        assert env.game.units == {"ENGLAND": ["A PAR" if binding else "A LON"], "RUSSIA": ["A UKR"]}
-    assert env.step(offer(env, "MOS UKR ENGLAND LON PAR"))[3]
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        env.step(offer(env, "MOS UKR ENGLAND LON PAR"))
