@@ -18,7 +18,7 @@ from pprint import pformat
 
 from gymnasium.error import ResetNeeded
 
-from diplomacy_engine import Game
+from diplomacy_engine import Game, __version__
 from diplomacy_engine.commands.cli import main
 
 
@@ -76,7 +76,8 @@ def expressions(kind: type, *functions: Callable) -> Callable[[list[str]], Itera
 
 
 class Shell:
-    """Does command lines in a folder, which is the current one; further lines are typed.
+    """Does command lines in a folder, which is the current one; further lines are typed. PYTHON is
+    the one that runs.
 
     Besides the commands of the package there are `write FILE` of the typed lines, `replace FILE OLD
     NEW`, `show FILE PART...` (a JSON file's first line, or a whole text), `files`, and `game FILE
@@ -89,7 +90,7 @@ class Shell:
     def __call__(self, lines: list[str]) -> Iterable[str]:
         for text in lines:
             line, _, typed = text.partition("\n")
-            name, *words = shlex.split(line)
+            name, *words = shlex.split(line.replace("PYTHON", sys.executable))
             if name.startswith("COLUMNS="):
                 self.monkeypatch.setenv(*name.split("="))
                 name, *words = words
@@ -98,11 +99,13 @@ class Shell:
                 own(typed, *words) if own else self._command(typed, [name, *words] if name else [])
             )
             here = came.replace(f"{os.getcwd()}/", "").replace(os.getcwd(), "HERE")
+            here = here.replace(sys.executable, "PYTHON").replace(__version__, "VERSION")
             here = re.sub(r"\d{8}-\d{6}", "DATE", re.sub(r"\d+\.\d\d MB", "SIZE", here))
             yield re.sub(r"\d+\.\d{4,}", lambda number: f"{float(number[0]):.4g}", here)
 
     def _command(self, typed: str, words: list[str]) -> str:
-        self.monkeypatch.setattr(sys, "stdin", io.StringIO(f"{typed}\n" * bool(typed)))
+        lines = io.BytesIO(f"{typed}\n".encode() * bool(typed))
+        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
         try:
             code = main(words)
         except SystemExit as end:

@@ -1,6 +1,5 @@
 """Programs as players: they play as in process, and whatever goes wrong has a name."""
 
-import contextlib
 import io
 import json
 import os
@@ -427,27 +426,9 @@ for line in sys.stdin:
     assert player.faults == {"decisions": 2, "against_deals": 1, "missing": 0}
 
 
-def test_bot_refuses_a_protocol_that_it_does_not_know():
-    with pytest.raises(UserError, match=r"line 1: .* protocol 1, not 2"):
-        bot._speak(
-            bot.Host(load_player("hold"), 1), io.BytesIO(b'{"hello": {"protocol": 2}}'), None
-        )
-
-
 def test_what_a_file_names_does_not_start_a_program():
     for name in ("cmd:rm x", "dui:engine", "nash+cmd:python x.py", "cmd(timeout=3):x"):
         assert needs_naming(name)
-
-
-@pytest.mark.parametrize("name", ["cmd:", "cmd:/no/such/program", "cmd:'", "dui:"])
-def test_what_cannot_be_started_is_named(name, capsys):
-    assert main(["evaluate", "--player", name, "--games", "2"]) == 2
-    assert "cannot be started" in capsys.readouterr().err
-
-
-def test_check_player_names_what_is_wrong(capsys):
-    assert main(["check-player", "--map", "small", command_of("bad_orders.py.txt")]) == 2
-    assert "A LON - MOS" in capsys.readouterr().err
 
 
 # --- DUI ------------------------------------------------------------------------------------------
@@ -471,14 +452,6 @@ def test_positions_of_dui():
             }
 
 
-@pytest.mark.parametrize(
-    "line", ["", "1901xx/-/-/-", "1901sm/Xavie/-/-", "1901sm/Navie/-/-", "1901sm/Aavie/Q/-"]
-)
-def test_a_damaged_position_of_dui(line):
-    with pytest.raises(UserError, match="not a"):
-        dui.position_of(line, load_map("standard"))
-
-
 @pytest.mark.slow
 def test_dui_plays_on_the_standard_map():
     player = load_player(
@@ -491,22 +464,6 @@ def test_dui_plays_on_the_standard_map():
         orders_of(VectorGame("small", 1), player)
 
 
-def test_a_dialogue_of_dui():
-    game = Game("standard")
-    (position,) = positions_of(game.vector_game, game.decisions(), ())
-    lines = f"dui\nisready\nposition {dui.dfen(position)}\n"
-    lines += "setpower austria\nunknown words\ngo movetime 10\nstop\nquit\ngo\n"
-    out = io.BytesIO()
-    bot._speak_dui(bot.Host(load_player("hold"), 1), io.BytesIO(lines.encode()), out)
-    said = out.getvalue().decode().splitlines()
-    assert "duiok" in said and "readyok" in said
-    assert sorted(said[-1].removeprefix("bestorders ").split(" ; ")) == [
-        "A bud H",
-        "A vie H",
-        "F tri H",
-    ]
-
-
 def test_the_dialogue_of_the_page():
     """What the page says that a bot answers is what it answers."""
     page = (REPOSITORY / "docs" / "protocol.md").read_text()
@@ -515,17 +472,6 @@ def test_the_dialogue_of_the_page():
     host, out = bot.Host(load_player("peaceful+hold"), 1), io.BytesIO()
     bot._speak(host, io.BytesIO("\n".join(asked).encode()), out)
     assert out.getvalue().decode().splitlines() == [x[2:] for x in dialogue if x[0] == "<"]
-
-
-@pytest.mark.parametrize(("change", "error"), read_table(__file__, "unusual_positions"))
-def test_unusual_positions(change, error):
-    position = {"game": 0, "name": "S1901M", "units": {"FRANCE": ["A PAR"]}, "centers": {}}
-    request = {"request": 1, "press": {"ask": "offers"}}
-    request["positions"] = [position | {"powers": ["FRANCE"]} | change]
-    player, out = load_player("coin+hold"), io.BytesIO()
-    with contextlib.nullcontext() if not error else pytest.raises(UserError, match=error):
-        bot._speak(bot.Host(player, 1), io.BytesIO(json.dumps(request).encode()), out)
-    assert error or json.loads(out.getvalue())["messages"] == [[]]
 
 
 def test_who_orders_for_a_player_that_talks_is_greedy():
