@@ -1,19 +1,22 @@
 """The loop and the client of the `diplomacy` server, against a stand-in that may misbehave."""
 
 import json
+import re
 import socket
 import sys
 import threading
+from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from support.commands import refusal
 from support.diplomacy_server import StandIn, Until, free_port
 from support.tables import read_table
+from support.transcripts import follow, names_of
 from support.waiting import until
 
 from diplomacy_engine import Game, UserError, load_map, make_bot
 from diplomacy_engine.commands.cli import main
-from diplomacy_engine.constants import NONE
 from diplomacy_engine.extras.connections import diplomacy_wire
 from diplomacy_engine.extras.connections.connection import Address, ConnectionLost, PhaseOver
 from diplomacy_engine.extras.connections.diplomacy_server import (
@@ -55,26 +58,96 @@ def play(connection, phase="S1902M", **options):
     return loop.run(), told
 
 
-def waiting_for_nothing(connection, told=None) -> SeatLoop:
-    connection.wait = lambda seconds: None
-    say = (lambda text: None) if told is None else told.append
-    return SeatLoop(connection, make_bot("dumbbot"), say=say, sleep=lambda seconds: None)
+SHOWN = ("set_orders", "vote", "leave_game", "join_powers")
 
 
-def test_a_year_is_played(server):
-    counts, told = play(seats(server))
-    assert counts.orders >= 7 and counts.dropped == counts.reconnections == 0
-    assert [text for text in told if " " in text][-1].startswith("g is over, enough")
-    given = [phase["orders"]["FRANCE"] for phase in server.game.history]
-    assert all(given)
+class Moves:
+    """Does the lines of a transcript: moves of a stand-in, and of loops that play at it."""
+
+    def __init__(self, stack):
+        self.stack, self.loops, self.told, self.now = stack, {}, [], ""
+
+    def do(self, line: str) -> str:
+        name, _, rest = line.partition(" ")
+        self.told.clear()
+        try:
+            getattr(self, f"_{name}")(*json.loads(f"[{rest.replace('LONG', '9' * 5000)}]"))
+        except UserError as error:
+            self.told.append(f"error: {error}")
+        assert "\x1b" not in "".join(self.told)
+        lines, at = [*self.told], self.at
+        for request in at.asked[self.seen :]:
+            if request["name"] in SHOWN:
+                what = request.get("orders", request.get("power_names", request.get("vote", "")))
+                lines.append(f"  {request['name']} {request.get('game_role', '')} {what}")
+        self.seen, before = len(at.asked), self.now
+        users = {power: user for power, (user, _) in at.controllers.items()}
+        self.now = f"  at the server: {at.game.phase} {at.status} {users} {sorted(at.votes)}"
+        text = "\n".join([*lines, self.now] if self.now != before else lines)
+        return re.sub("broke off: .*; ", "broke off; ", text).replace(str(at.address), "SERVER")
+
+    def _server(self, changes=()):
+        self.at, self.seen = self.stack.enter_context(StandIn()), 0
+        self._change(dict(changes))
+
+    def _change(self, changes):
+        for name, value in changes.items():
+            if name == "game":
+                value = Game.from_position(value) if ";" in value else Game(value)
+            if name == "controllers":
+                value = {power: (user, 1) for power, user in value.items()}
+            setattr(self.at, name, value)
+
+    def _seat(self, power, options=None):
+        options = options or {}
+        rules = GameRules(STANDARD, draws_after=options.pop("draws_after", None))
+        if power == "dummies":
+            connection = DiplomacyDummies(Wire(self.at.address), rules, say=self.told.append)
+        else:
+            powers = [power, *options.pop("more", ())]
+            connection = seats(self.at, *powers, rules=rules, say=self.told.append)
+        self.stack.callback(connection.close)
+        own = {"say": self.told.append, "sleep": lambda seconds: self.told.append(f"{seconds:g} s")}
+        self.loops[power] = SeatLoop(connection, make_bot("dumbbot"), **own, **options)
+
+    def _round(self, power):
+        self.loops[power].connection.wait = lambda seconds: None
+        self.loops[power]._round()
+
+    def _play(self, power, phase):
+        loop = self.loops[power]
+        loop.connection = Until(loop.connection, phase)
+        self.told.append(str(loop.run()))
+
+    def _forget(self, power):
+        del self.at.given[power]
+
+    def _hang_up(self):
+        self.at.hang_up()
+
+    def _instead(self, name, *answers):
+        self.at.instead(name, *(partial(self._answer, answer) for answer in answers))
+
+    def _answer(self, answer, request):
+        number = {"request_id": request["request_id"]}
+        match answer:
+            case {"error": [kind, words]}:
+                return number | {"name": "error", "error_type": kind, "message": words}
+            case {"bytes": text}:
+                return text.encode("latin-1")
+            case {"data": changes}:
+                return number | {"name": "data_game", "data": self.at.data("FRANCE") | changes}
+            case {"powers": powers}:
+                data = self.at.data("FRANCE")
+                data["powers"] |= powers
+                return number | {"name": "data_game", "data": data}
+        return answer
 
 
-def test_several_seats_each_have_a_user(server):
-    server.n_controls = 2
-    counts, _ = play(seats(server, "FRANCE", "ITALY"), "F1901M")
-    assert counts.orders == 6
-    holders = {power: user for power, (user, _) in server.controllers.items()}
-    assert holders == {"FRANCE": "user_FRANCE", "ITALY": "user_ITALY"}
+@pytest.mark.parametrize("name", names_of(__file__, "transcripts"))
+def test_a_transcript(name):
+    with ExitStack() as stack:
+        follow(__file__, "transcripts", name, partial(map, Moves(stack).do))
 
 
 def test_a_player_sees_what_was_played_before(server):
@@ -89,86 +162,11 @@ def test_a_player_sees_what_was_played_before(server):
     connection.close()
 
 
-def test_what_is_dropped_is_sent_again_and_told(server):
-    orders = []
-
-    class Watched(Until):
-        def give(self, position, power, texts):
-            orders.append(texts)
-            server.drops = {texts[0]} if position.game.phase == "S1901M" else set()
-            return self.connection.give(position, power, texts)
-
-    server.n_controls = 99  # so that the phase does not end at once
-    told = []
-    connection = Watched(seats(server), "F1901M")
-    loop = SeatLoop(connection, make_bot("dumbbot"), say=told.append)
-    loop._round = lambda: True
-    connection.enter()
-    (position,) = connection.positions()
-    loop._play(position)
-    connection.close()
-    assert len(orders) == 2 and orders[0] == orders[1]
-    assert loop.counts.dropped == 1
-    assert told[-1] == f"g: FRANCE's order {orders[0][0]} was dropped by the server"
-
-
 @pytest.mark.parametrize(
     ("sent", "kept", "lost"), read_table(__file__, "kept_orders_are_compared_by_their_meaning")
 )
 def test_kept_orders_are_compared_by_their_meaning(sent, kept, lost):
     assert dropped(Game("standard"), sent, kept) == lost
-
-
-def test_orders_lost_in_a_crash_are_given_again(server):
-    server.n_controls = 99
-    loop = waiting_for_nothing(seats(server))
-    loop._round()
-    assert server.given["FRANCE"]
-    given = server.given.pop("FRANCE")
-    loop._round()
-    assert server.given["FRANCE"] == given
-    loop._round()
-    assert server.names().count("set_orders") == 2
-    loop.connection.close()
-
-
-def test_holds_come_first_where_a_deadline_may_pass():
-    with StandIn(deadline=60) as server:
-        play(seats(server), "F1901M")
-        first, second = (r for r in server.asked if r["name"] == "set_orders")
-        assert first["orders"] == [] != second["orders"] and first["wait"] is second["wait"] is True
-
-
-@pytest.mark.parametrize(("options", "centers", "votes"), read_table(__file__, "votes_for_a_draw"))
-def test_votes_for_a_draw(server, options, centers, votes):
-    if centers > 3:
-        owners = server.game.vector_game.state.center_owner
-        owners[0, :centers] = server.game.map.power_index["FRANCE"]
-    rules = GameRules("standard", draws_after=options.pop("draws_after", None))
-    play(seats(server, rules=rules), "F1901M", **options)
-    assert server.votes == ({"FRANCE"} if votes else set())
-
-
-def test_a_paused_game_is_left_alone(server):
-    server.status = "paused"
-    loop = waiting_for_nothing(seats(server, say=lambda text: None))
-    loop.draws = True
-    loop._round()
-    assert not {"set_orders", "vote"} & {*server.names()}
-    server.status = "active"
-    loop._round()
-    assert server.names().count("set_orders") == server.names().count("vote") == 1
-    loop.connection.close()
-
-
-def test_who_has_centers_alone_votes_for_a_draw(server):
-    units = server.game.vector_game.state.unit_power
-    units[units == server.game.map.power_index["FRANCE"]] = NONE
-    loop = waiting_for_nothing(seats(server))
-    loop.draws = True
-    loop._round()
-    assert server.votes == {"FRANCE"}
-    loop.connection.close()
 
 
 def test_a_player_that_is_too_slow(server):
@@ -245,26 +243,6 @@ def test_the_servers_words(server, capsys, tmp_path):
     assert line.endswith("free powers of g: AUSTRIA, ENGLAND, GERMANY, ITALY, RUSSIA, TURKEY")
 
 
-def test_a_finished_game(server, capsys):
-    server.game = Game.from_state("standard", {"name": "COMPLETED", "units": {}})
-    assert "This game is finished" in failing(server, capsys, *SEAT)
-
-
-def test_a_phase_that_our_rules_skip(server):
-    """It is the server's: what is cornered disbands, whoever has nothing to order waits."""
-    state = {"name": "S1901R", "units": {"AUSTRIA": ["A BUL", "A GRE"], "FRANCE": ["A PAR"]}}
-    state |= {"retreats": {"TURKEY": {"A BUL": []}}, "centers": {"TURKEY": ["CON"]}}
-    server.game, server.n_controls = Game.from_state("standard", state), 2
-    told = {}
-    for power in ("FRANCE", "TURKEY"):
-        connection = seats(server, power, say=lambda text: None)
-        loop = waiting_for_nothing(connection, told.setdefault(power, []))
-        loop._round()
-        assert loop.counts.orders == (power == "TURKEY") and loop.counts.dropped == 0
-        connection.close()
-    assert told == {"FRANCE": ["g: S1901R"], "TURKEY": ["g: S1901R"]}
-
-
 def test_a_result_that_the_server_notes(server):
     """A draw of two, which leaves Turkey out, and a solo without the centers for it."""
     units = {"FRANCE": ["A PAR"], "ITALY": ["A VEN"], "TURKEY": ["A CON"]}
@@ -274,22 +252,6 @@ def test_a_result_that_the_server_notes(server):
         data = server.data("FRANCE") | {"note": f"Victory by: {note}"}
         game = seats._position("g", [convert(_GameData, data, "the game")], ["FRANCE"]).game
         assert Game.from_saved_game(game.to_saved_game()).winners == winners
-
-
-def test_a_power_at_random(server, capsys):
-    server.given_power = "TURKEY"
-    line = failing(server, capsys, *SEAT)
-    assert "TURKEY instead of FRANCE" in line
-    assert server.controllers == {}  # the seat was given back
-
-
-def test_any_power(server):
-    server.given_power = "TURKEY"
-    connection = DiplomacySeats(
-        Wire(server.address), RULES, "g", {"any": Account("u", "w")}, say=lambda text: None
-    )
-    counts, told = play(connection, "F1901M")
-    assert counts.orders == 3 and "TURKEY" in told[-1]
 
 
 # Broken lines.
@@ -324,12 +286,6 @@ def test_a_line_that_breaks(server, request_name):
     assert counts.orders >= 7 and counts.dropped == 0
 
 
-def test_a_token_that_is_forgotten(server):
-    server.instead("join_game", lambda r: _error(r, "TokenException", "Invalid token."))
-    counts, told = play(seats(server))
-    assert counts.reconnections == 1 and any("forgotten who we are" in text for text in told)
-
-
 def test_no_answer_in_time(server):
     never = threading.Event()
     server.instead("join_game", lambda r: never.wait(2) or None)
@@ -340,22 +296,6 @@ def test_no_answer_in_time(server):
         wire.ask("join_game", token=token, game_id="g")
     never.set()
     wire.close()
-
-
-def test_a_server_that_has_gone_back(server):
-    """The position counts, whatever was played before; and it is told."""
-    connection, told = seats(server, say=lambda text: None), []
-    loop = waiting_for_nothing(connection, told)
-    loop._round()
-    loop._round()
-    assert server.game.phase not in ("S1901M", "F1901M")
-    server.game, server.n_controls = Game("standard"), 99
-    server.hang_up()
-    loop._round()
-    loop._round()
-    connection.close()
-    assert told[-1] == "g: the server has gone back from F1901M to S1901M"
-    assert server.game.phase == "F1901M" and loop.counts.reconnections == 1
 
 
 def test_a_seat_that_was_taken_is_taken_again(server):
@@ -384,14 +324,6 @@ def test_a_seat_that_somebody_else_has(server):
     connection.close()
 
 
-def test_orders_that_are_never_taken(server):
-    refuse = [lambda r: _error(r, "ResponseException", "Not \x1b[2J now.")] * 10
-    server.instead("set_orders", *refuse)
-    with pytest.raises(UserError, match=r"accepts no orders: .* Not .* now") as caught:
-        play(seats(server))
-    assert "\x1b" not in str(caught.value)
-
-
 def test_unknown_messages_are_passed_over_and_a_stale_phase_is_not_taken(server):
     connection = seats(server)
     connection.enter()
@@ -407,67 +339,7 @@ def test_unknown_messages_are_passed_over_and_a_stale_phase_is_not_taken(server)
     connection.close()
 
 
-def test_an_eliminated_seat_ends(server):
-    units = {"ITALY": ["A VEN"]}
-    server.game = Game.from_state("standard", {"name": "S1905M", "units": units})
-    counts, told = play(seats(server))
-    assert counts.orders == 0
-    assert told == ["g is over, with our powers eliminated: FRANCE 0 centers"]
-
-
-def test_powers_that_nobody_plays(server):
-    """They are played in every game on the player's map, and others are passed over, told once."""
-    server.controllers["FRANCE"] = "somebody", 1
-    server.given["FRANCE"], server.waits["FRANCE"], server.status = [], False, "active"
-    said = []
-    connection = DiplomacyDummies(Wire(server.address), RULES, say=said.append)
-    loop = waiting_for_nothing(connection, said)
-    loop._round()
-    assert server.game.phase == "F1901M" and loop.counts.orders == 19
-    loop._round()
-    server.given.clear()
-    server.map_name = "ancmed"
-    loop._round()
-    loop._round()
-    connection.close()
-    assert said[:2] == ["g: S1901M", "g: F1901M"] and len(said) == 3
-    assert said[2].startswith("g is skipped: the game is on map 'ancmed'")
-
-
 # Nonsense.
-
-
-def _error(request, kind, words):
-    number = request["request_id"]
-    return {"request_id": number, "name": "error", "error_type": kind, "message": words}
-
-
-def _data(change):
-    def answer(request):
-        with StandIn() as other:
-            data = other.data("FRANCE")
-        return {"request_id": request["request_id"], "name": "data_game", "data": change(data)}
-
-    return answer
-
-
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [
-        (lambda r: "no JSON", "a message of"),
-        (lambda r: b"\xff\xfe", "a message of"),
-        (lambda r: '{"request_id": ' + "9" * 5000 + "}", "a message of"),
-        (_data(lambda d: d | {"role": 7}), "role: "),
-        (_data(lambda d: d | {"powers": d["powers"] | {"X\x1b": {}}}), "powers[...].units: "),
-        (_data(lambda d: d | {"phase_abbr": "../etc"}), "is not a phase"),
-        (_data(lambda d: d | {"state_history": {"S1901M": 3}}), "state_history[...]: "),
-        (_data(lambda d: d | {"map_name": "/etc/passwd\x1b[31m"}), "is on map '/etc/passwd"),
-    ],
-)
-def test_nonsense_ends_with_a_sentence(server, answer, sentence, capsys):
-    server.instead("join_game", answer)
-    line = failing(server, capsys, *SEAT)
-    assert sentence in line and line.startswith("error: ") and "\x1b" not in line
 
 
 def test_a_message_that_is_too_long(server, monkeypatch, capsys):

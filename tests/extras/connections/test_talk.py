@@ -191,15 +191,6 @@ def test_what_is_not_taken_ends_the_talk_of_the_phase(server):
     loop.connection.close()
 
 
-def test_a_silent_player_is_told_of_once(server):
-    told = []
-    loop = alone(server, make_bot("dumbbot"), told)
-    loop._round()
-    loop._round()
-    assert told.count("g: powers may talk in this game, but the player says nothing") == 1
-    loop.connection.close()
-
-
 @pytest.mark.parametrize(
     ("rules", "reason"),
     [
