@@ -4,7 +4,7 @@
     python benchmarks/gpu.py tried --tiny         # tries this program: processor, tiny numbers
 
 Tests first whether the GPU computes what a processor does, then counts operations, measures
-decisions/s with few and many games and processes, says where the time goes, and trains with
+decisions/s and the shares of stages with few and many games and processes, and trains with
 configs/standard_gpu.toml in the time that is left, evaluated as all runs are. The folder gets the
 whole output of each step, and summary.txt: card, date, and of each step its command and last lines.
 """
@@ -53,58 +53,13 @@ def run_step(name: str, words: list[str], folder: Path, seconds: float) -> str:
     return text
 
 
-def profile(tiny: bool) -> None:
-    """Print which operations some phases and an update spend their time in, and how long an update
-    takes with products in float32 and in bfloat16."""
-    sys.path.insert(0, str(ROOT))
-    import bench_trainer
-    import torch
-    from torch.profiler import ProfilerActivity
-
-    import ppo_selfplay_diplomacy as ppo
-    from diplomacy_engine.learning import ops
-
-    ops.KERNEL_DEVICES = ()  # as on a GPU
-    flags = [*trainer_flags(tiny), "--processes", "1"]
-    run, ranks, log = bench_trainer.start("standard", 10**9, flags)
-    device, update = run.setup.device, ppo.update
-    kinds = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * (device.type == "cuda")
-
-    def timed(*arguments) -> dict:
-        for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
-            weights = [weight.detach().clone() for weight in run.agent.parameters()]
-            begin = time.perf_counter()
-            with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-                losses = update(*arguments)
-            print(f"an update in {name}: {time.perf_counter() - begin:.3f} s, {losses}")
-            with torch.no_grad():
-                for weight, old in zip(run.agent.parameters(), weights):
-                    weight.copy_(old)
-        return update(*arguments)
-
-    while run.results.counters["updates"] < 1:
-        ppo.advance(run, ranks, log)
-    with torch.profiler.profile(activities=kinds) as profiler:
-        while run.results.counters["updates"] < 2:
-            ppo.advance(run, ranks, log)
-    by = "self_cuda_time_total" if device.type == "cuda" else "self_cpu_time_total"
-    print(profiler.key_averages().table(sort_by=by, row_limit=25, max_name_column_width=40))
-    ppo.update = timed
-    while run.results.counters["updates"] < 3:
-        ppo.advance(run, ranks, log)
-
-
 def main() -> None:
     """Run all steps."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="where the output goes")
     parser.add_argument("--seconds", type=float, default=580, help="for everything")
     parser.add_argument("--tiny", action="store_true", help="on a processor, with tiny numbers")
-    parser.add_argument("--profile", action="store_true", help="that step alone")
     arguments = parser.parse_args()
-    if arguments.profile:
-        profile(arguments.tiny)
-        return
     folder, tiny, begin = arguments.folder.resolve(), arguments.tiny, time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     import torch
@@ -131,8 +86,6 @@ def main() -> None:
             about = ["--map", "standard", "--decisions", str(3 * update), "--warm-up", str(update)]
             about += [*flags, "--num-envs", str(games), "--processes", str(processes)]
             step(f"games_{games}_processes_{processes}", [BENCH, *about], 45)
-    own = [str(Path(__file__).relative_to(ROOT)), str(folder), "--profile"]
-    step("profile", own + ["--tiny"] * tiny, 60)
     trained = ["--map", "standard", *flags, "--runs-folder", str(folder / "runs")]
     trained += ["--eval-games", "2", "--total-timesteps", "200" if tiny else "100_000_000"]
     step("train", [SCRIPT, *trained], max(20, left() - EVALUATION))

@@ -14,8 +14,8 @@ from diplomacy_learners import anchored
 
 
 def make_run(anchor, coef=0.5, **changes):
-    plain = vars(make_args(reward="terminal", hidden=64, num_layers=0, **changes))
-    args = anchored.Args(**plain | {"anchor": anchor, "anchor_coef": coef})
+    settings = {"reward": "terminal", "hidden": 64, "num_layers": 0} | changes
+    args = make_args(anchored.Args, anchor=anchor, anchor_coef=coef, **settings)
     return begin(anchored.AnchoredRun, anchored.LEARNER_SPEC, args)
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from support import self_play
 from support.positions import noise_of
+from support.self_play import make_args
 from support.tables import read_table
 from support.training import LEARNS, load, metrics, refused, train, write_config
 
@@ -32,19 +33,7 @@ from diplomacy_engine.textgame.position import load_state
 
 SCHEMES = ("independent", "central", "counterfactual")
 SEED = torch.Generator
-SMALL = {
-    "map": "three",
-    "num_envs": 256,
-    "num_steps": 64,
-    "hidden": 16,
-    "num_layers": 1,
-    "reward": "score",
-    "weak_seats": 0.0,
-    "opponent_temperature": 1.0,
-    "random_start_prob": 0.0,
-    "learner_seats": 1,
-    "average_exponent": 0.0,
-}
+SMALL = {"map": "three", "num_envs": 256, "hidden": 16}
 
 
 def agent_of(scheme: str, name: str = "three", seed: int = 1, board: int = 0) -> torch.nn.Module:
@@ -55,7 +44,7 @@ def agent_of(scheme: str, name: str = "three", seed: int = 1, board: int = 0) ->
 
 def make_run(**changes) -> baselines.SchemeRun:
     """Return a new run, its games with seats; with teams, give `learner_seats` as well."""
-    args = baselines.Args(**SMALL | changes)
+    args = make_args(baselines.Args, **SMALL | changes)
     return self_play.begin(baselines.SchemeRun, baselines.LEARNER_SPEC, args)
 
 
@@ -479,7 +468,7 @@ def test_a_run_begins_with_a_policy_of_plain_self_play(scheme):
     start = checkpoints.read(policy_file("three-pure-2"))
     network = {name: start["args"][name] for name in ("hidden", "num_layers")}
     given = {"scheme": scheme, "start_from": "three-pure-2", "learner_seats": 2}
-    args = baselines.Args(**SMALL | network | given)
+    args = make_args(baselines.Args, **SMALL | network | given)
     run = baselines.SchemeRun(startup.new_run(baselines.LEARNER_SPEC, args, Ranks()), Ranks())
     model = run.agent.state_dict()
     for name, weight in start["model"].items():

@@ -30,10 +30,9 @@ from diplomacy_learners.press import OfferRound
 
 def begin(**changes) -> press.TalkRun:
     """Return a new run on `three`, its games with seats."""
-    settings = {"map": "three", "num_envs": 12, "learner_seats": 2, "num_steps": 16, "hidden": 8}
-    settings |= {"num_layers": 1, "reward": "score", "weak_seats": 0.0, "average_exponent": 0.0}
-    settings |= {"opponent_temperature": 1.0, "random_start_prob": 0.0}
-    return self_play.begin(press.TalkRun, press.LEARNER_SPEC, press.Args(**settings | changes))
+    settings = {"map": "three", "num_envs": 12, "learner_seats": 2, "num_steps": 16} | changes
+    args = self_play.make_args(press.Args, **settings)
+    return self_play.begin(press.TalkRun, press.LEARNER_SPEC, args)
 
 
 def make_run(**changes) -> press.TalkRun:

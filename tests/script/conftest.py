@@ -1,10 +1,18 @@
 """Scripts of the user's own, imported as the engine does."""
 
+import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
 from diplomacy_engine.learning import probes, registry
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+    """Return a copy of the run folder that tests share."""
+    return Path(shutil.copytree(trained(), tmp_path / "copied"))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import torch
 from support.commands import refusal
 from support.edits import assert_refused, write
-from support.training import load, refused, resume, train, write_config
+from support.training import load, refused, resume, write_config
 
 import ppo_selfplay_diplomacy as ppo
 from diplomacy_engine import UserError, VectorGame, load_map, load_player
@@ -81,12 +81,11 @@ def test_a_copy_of_the_same_name_is_another_script(imported, tmp_path):
     assert load_player(f"{unedited}:{policy_file(POLICY)}").name
 
 
-def test_its_script_is_named_only_if_that_is_another(tmp_path, monkeypatch):
+def test_its_script_is_named_only_if_that_is_another(trained, monkeypatch):
     """An edit of the package would play it otherwise by any script."""
-    run = train(tmp_path / "runs", total_timesteps=60)
     edit_code(monkeypatch, "boards")
     with pytest.raises(UserError, match="diplomacy_engine") as refusal_of_package:
-        load_player(run)
+        load_player(trained())
     assert "--script" not in str(refusal_of_package.value)
 
 
@@ -177,11 +176,10 @@ def test_an_attribute_that_training_changes_is_found_when_it_saves(
     assert_refused(edits, imported, tmp_path, "agent.scale", capsys=capsys, begins=True)
 
 
-def test_a_run_of_another_version_and_a_damaged_checkpoint(tmp_path, capsys):
-    run = train(tmp_path / "runs", total_timesteps=150, eval_interval=60)
-    newest = run / "checkpoint.pt"
+def test_a_run_of_another_version_and_a_damaged_checkpoint(copied, trained, tmp_path, capsys):
+    run, newest = copied, copied / "checkpoint.pt"
     steps = load(run)["global_step"]
-    other = shutil.copytree(run, tmp_path / "other")
+    other = shutil.copytree(trained(), tmp_path / "other")
     (other / "args.json").write_text('{"wandb_project_name": "x"}')
     torch.save(load(other) | {"run_format": 1}, other / "checkpoint.pt")
     refused(["--resume", str(other)], "another version", capsys=capsys)
@@ -196,8 +194,7 @@ def test_a_run_of_another_version_and_a_damaged_checkpoint(tmp_path, capsys):
     assert load(run)["global_step"] == steps
 
 
-def test_its_own_run_is_not_continued_by_other_code(tmp_path, monkeypatch, capsys):
-    run = train(tmp_path / "runs", total_timesteps=60)
+def test_its_own_run_is_not_continued_by_other_code(copied, monkeypatch, capsys):
     edit_code(monkeypatch, "network")
     probes._note.cache_clear()
-    refused(["--resume", str(run), "--total-timesteps", "120"], SCRIPT, capsys=capsys)
+    refused(["--resume", str(copied), "--total-timesteps", "700"], SCRIPT, capsys=capsys)

@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -58,11 +57,6 @@ from diplomacy_engine.matches.figures import wilson_interval
 from diplomacy_engine.textgame.saved_game import read_saved_games
 
 FEW = {"total_timesteps": 200}
-
-
-@pytest.fixture
-def copied(trained, tmp_path):
-    return Path(shutil.copytree(trained(), tmp_path / "copied"))
 
 
 def test_a_run_leaves_what_it_promises(trained):
@@ -163,7 +157,8 @@ def test_evaluations_and_checkpoints_do_not_change_the_training(trained, tmp_pat
         assert differences(one["run"][name], two["run"][name], name) == []
 
 
-SOON = {"total_timesteps": 8000, "learning_rate": 0.004, "num_minibatches": 8, "update_epochs": 3}
+SOON = {"total_timesteps": 4000, "learning_rate": 0.004, "num_envs": 32}
+SOON |= {"num_minibatches": 8, "update_epochs": 3}
 
 
 @pytest.mark.parametrize(
@@ -279,7 +274,7 @@ def test_a_bot_that_fails_loses_nothing(owner, where, tmp_path, monkeypatch, cap
     for module in (engine, evaluations):
         monkeypatch.setattr(module, "load_player", Looking)
     changes = {"pool_bots": ["hold"], "pool_bot_prob": 0.5}
-    changes |= {"total_timesteps": 300, "eval_interval": 200}
+    changes |= {"total_timesteps": 200, "eval_interval": 150}
     whole = train(tmp_path / "whole", **changes)
     calls, original = itertools.count(1), getattr(owner, where)
 
@@ -292,7 +287,7 @@ def test_a_bot_that_fails_loses_nothing(owner, where, tmp_path, monkeypatch, cap
         patch.setattr(owner, where, failing)
         run = train(tmp_path / "runs", status=2, **changes)
     assert re.search("it has died.*checkpoint", capsys.readouterr().err)
-    assert 0 < load(run)["global_step"] < 300
+    assert 0 < load(run)["global_step"] < 200
     assert resume(run) == 0
     assert_same_run(whole, run)
 

@@ -38,13 +38,17 @@ class Edit(NamedTuple):
     kind: str  # works, refused, stopped, ...
     edits: Replacements
     names: list[str]  # in the refusal
+    processes: list[int]  # with which it is tried
     settings: dict  # of the run, and what the test checks
 
 
-def read_edits(name: str) -> dict[str, Edit]:
-    tables = tomllib.loads((REPOSITORY / f"tests/script/edits/{name}.toml").read_text())
+def read_edits() -> dict[str, Edit]:
+    """Return the edits of what a policy sees, orders and meets, and of how it learns."""
+    texts = [path.read_text() for path in (REPOSITORY / "tests/script/edits").glob("*.toml")]
+    tables = tomllib.loads("\n".join(texts))
+    defaults = {"names": [], "processes": [1, 2]}
     return {
-        title: Edit(table.pop("kind"), table.pop("edits"), table.pop("names", []), table)
+        title: Edit(*[table.pop(name, defaults.get(name)) for name in Edit._fields[:4]], table)
         for title, table in tables.items()
     }
 

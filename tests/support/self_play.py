@@ -1,9 +1,11 @@
 """Self-play in small: settings, policies and opponents of tiny runs, and slow references."""
 
+import tomllib
 from typing import Any
 
 import numpy as np
 import torch
+from support.tables import read_text
 from torch import nn
 
 import ppo_selfplay_diplomacy as ppo
@@ -20,27 +22,12 @@ CPU = torch.device("cpu")
 torch.set_num_threads(1)  # as a run does
 
 
-def make_args(**changes) -> Args:
-    """Return settings of a tiny run; everything that a test relies on is set here, not taken over
-    from the defaults, which are tuned for learning."""
-    settings = {
-        "map": "small",
-        "seed": 1,
-        "num_envs": 6,
-        "num_steps": 64,
-        "hidden": 8,
-        "num_layers": 1,
-        "reward": "score",
-        "learner_seats": 1,
-        "year_limit": "draw",
-        "weak_seats": 0.0,
-        "opponent_temperature": 1.0,
-        "random_start_prob": 0.0,
-        "average_exponent": 0.0,
-        "pool_sampling": "latest",
-        "pool_bots": (),
-    }
-    return Args(**settings | changes)
+SETTINGS = tomllib.loads(read_text(__file__, "self_play.toml")) | {"pool_bots": ()}
+
+
+def make_args(kind: type[Args] = Args, **changes) -> Any:
+    """Return settings of a tiny run of the script or another learner."""
+    return kind(**SETTINGS | changes)
 
 
 def make_run(ranks: Ranks | None = None, **changes) -> Run:
