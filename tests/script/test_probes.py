@@ -83,9 +83,10 @@ def test_a_copy_of_the_same_name_is_another_script(imported, tmp_path):
 
 def test_its_script_is_named_only_if_that_is_another(trained, monkeypatch):
     """An edit of the package would play it otherwise by any script."""
+    run = trained()
     edit_code(monkeypatch, "boards")
     with pytest.raises(UserError, match="diplomacy_engine") as refusal_of_package:
-        load_player(trained())
+        load_player(run)
     assert "--script" not in str(refusal_of_package.value)
 
 
