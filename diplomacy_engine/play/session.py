@@ -275,10 +275,10 @@ class PlaySession:
                 max_years=last_year and last_year - first + 1,
                 draw_votes=draws_after is not None,
                 draws_after=draws_after,
-                binding=binding or press is None,
+                press=press,
+                press_rounds=game.rules.press_rounds if press == game.rules.press else None,
+                binding=binding,
             )
-            if press != rules.press:
-                rules = changed(rules, press=press, press_rounds=None)
             if rules.talk != game.rules.talk:
                 record.opponents = self._kept_opponents(rules)
             game.change_rules(rules)
