@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.games import play_randomly, random_orders, standard
+from support.games import play_randomly, random_orders
 from support.tables import read_table
 from support.webdip import history
 
-from diplomacy_engine import MAP_NAMES, Game, UserError, VectorGame, load_map
+from diplomacy_engine import MAP_NAMES, Game, UserError, VectorGame
 from diplomacy_engine.constants import AGREED, RUNNING
-from diplomacy_engine.games.votes import bot_votes
 from diplomacy_engine.replays.replay import make_replay
 from diplomacy_engine.textgame.imports.games import read_games
 
@@ -102,27 +101,3 @@ def test_only_the_rows_played_are_voted_on():
     assert games.state.end.tolist() == [AGREED, RUNNING, AGREED, RUNNING]
     again = games.step(games.new_orders())
     assert again.ended.tolist() == [RUNNING, AGREED, RUNNING, AGREED]
-
-
-def test_when_bots_vote():
-    game_map = load_map("standard")
-    codes = [game_map.provinces[v] for v in game_map.board.center_province]
-    centers = {"FRANCE": codes[:15], "ITALY": codes[15:29]}
-    for year, votes in ((1904, []), (1905, ["ITALY"])):
-        game = standard(f"S{year}M", {"FRANCE": ["A PAR"], "ITALY": ["A ROM"]}, centers=centers)
-        found = bot_votes(game.vector_game, 1905)[0]
-        alive = [p for p, vote in zip(game.powers, found) if vote and p in centers]
-        assert alive == votes, "15 of the 18 centers that win are near"
-
-
-def test_bots_of_a_team_near_its_victory_do_not_vote():
-    game_map = load_map("standard").with_teams("FRANCE+ITALY", 12)
-    codes = [game_map.provinces[v] for v in game_map.board.center_province]
-    state = {
-        "name": "S1905M",
-        "units": {"FRANCE": ["A PAR"]},
-        "centers": {"FRANCE": codes[:5], "ITALY": codes[5:10], "TURKEY": codes[10:19]},
-    }
-    found = bot_votes(Game.from_state(game_map, state).vector_game, 1901)[0]
-    by_power = dict(zip(game_map.powers, found.tolist()))
-    assert (by_power["FRANCE"], by_power["ITALY"], by_power["TURKEY"]) == (False, False, True)

@@ -102,52 +102,9 @@ def test_unknown_places(text):
         reading.read_place(STANDARD, text)
 
 
-def said(phase: str, units: dict, orders: dict, results: dict) -> list[tuple]:
-    """Return (unit, result, whether it counts) of every order, in the order given."""
+@pytest.mark.parametrize(
+    ("phase", "units", "orders", "results", "expected"), read_table(__file__, "results_of_orders")
+)
+def test_results_of_orders(phase, units, orders, results, expected):
     found = reading.read_orders(STANDARD, phase, units, orders, results)
-    return [(each.unit, each.said, each.counts) for several in found.values() for each in several]
-
-
-def test_each_order_gets_its_own_result():
-    units = {"FRANCE": ["A PAR", "F SPA/NC"], "ENGLAND": ["A PIC"]}
-    orders = {
-        "FRANCE": ["a par - bur", "F SPA - GAS", "A PAR H", "A MUN H", "F PAR H", "A PIC H", "??"],
-        "ENGLAND": ["A PIC mumbles"],
-        "GAUL": ["A PAR H"],
-        "ITALY": None,
-    }
-    results = {"A PAR": ["bounce", "dislodged"], "F SPA/NC": [], "A PIC": ["void"]}
-    assert said("S1901M", units, orders, results) == [
-        ("A PAR", "bounce, dislodged", True),
-        ("F SPA/NC", "", True),
-        ("A PAR", "void", False),  # a second order
-        ("A MUN", "void", False),  # there is no such unit
-        ("F PAR", "void", False),
-        ("A PIC", "void", False),  # another power's
-        ("", "void", False),  # unreadable
-        ("A PIC", "void", True),
-    ]
-
-
-def test_an_order_that_can_be_read_counts_before_one_that_cannot():
-    orders = {"FRANCE": ["A PAR - XXX", "A PAR - BUR"]}
-    found = said("S1901M", {"FRANCE": ["A PAR"]}, orders, {"A PAR": ["bounce"]})
-    assert found == [("A PAR", "void", False), ("A PAR", "bounce", True)]
-
-
-def test_builds_are_no_units_yet():
-    units = {"FRANCE": ["A PAR"], "RUSSIA": []}
-    orders = {
-        "FRANCE": ["A PAR B", "A BRE B", "WAIVE", "WAIVE"],
-        "RUSSIA": ["F STP/NC B", "A PAR B"],
-    }
-    results = {"A PAR": ["disband"], "A BRE": [], "F STP/NC": ["void"]}
-    assert said("W1901A", units, orders, results) == [
-        ("A PAR", "void", False),
-        ("A BRE", "", True),
-        ("", "", True),
-        ("", "", True),
-        ("F STP/NC", "void", True),
-        ("A PAR", "void", False),
-    ]
-    assert not any(counts for _, _, counts in said("S1901M", units, orders, results))
+    assert [[o.unit, o.said, o.counts] for own in found.values() for o in own] == expected

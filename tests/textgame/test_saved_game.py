@@ -6,11 +6,11 @@ import random
 import re
 
 import pytest
-from support.games import append_saved_game, play_randomly, standard
+from support.games import append_saved_game, play_randomly
 from support.maps import tribes
 from support.tables import read_table
 
-from diplomacy_engine import MAP_NAMES, Game, GameRules, Map, UserError, load_map, load_player
+from diplomacy_engine import MAP_NAMES, Game, GameRules, UserError, load_map, load_player
 from diplomacy_engine.matches.tournament import play_tournament
 from diplomacy_engine.replays.replay import load_replays, make_replay
 from diplomacy_engine.rules.map import MAPS_FOLDER
@@ -68,16 +68,10 @@ def test_format():
     assert json.loads(json.dumps(saved)) == saved
 
 
-def test_influence_stays_where_a_power_was_last():
+def test_influence_that_is_missing_or_of_others():
     game = Game("standard")
-    game.submit("FRANCE", ["A PAR - BUR", "F BRE - MAO"])
     game.adjudicate()
-    game.submit("FRANCE", ["A BUR - BEL"])
     game.adjudicate()
-    phases = game.to_saved_game()["phases"]
-    assert phases[0]["state"]["influence"]["FRANCE"] == ["BRE", "MAR", "PAR"]
-    assert phases[2]["state"]["influence"]["FRANCE"] == ["BEL", "BRE", "BUR", "MAO", "MAR", "PAR"]
-    assert game.to_state()["influence"]["FRANCE"] == ["BEL", "BRE", "MAO", "MAR", "PAR"]
     saved = game.to_saved_game()
     for phase, influence in zip(saved["phases"], (None, {}, {"GAUL": ["LON"]}), strict=True):
         phase["state"]["influence"] = influence
@@ -296,33 +290,3 @@ def test_hashes_are_those_of_the_diplomacy_package():
             game.submit(power, texts)
         game.adjudicate()
         assert game.to_state()["zobrist_hash"] == expected, game.phase
-
-
-def test_who_has_won_where_one_power_has_the_others_short_name():
-    facts = json.loads(json.dumps(load_map("small").facts).replace("ENGLAND", "RUS"))
-    game = Game(Map(facts | {"name": "mine"}))
-    game.concede("RUSSIA")
-    saved = game.to_saved_game()
-    del saved["conceded"]
-    assert Game.from_saved_game(saved).winners == game.winners == ["RUS"]
-
-
-NOTED = read_table(__file__, "notes_of_who_won")
-
-
-@pytest.mark.parametrize(("note", "winners", "words"), NOTED)
-def test_a_result_that_a_file_records_is_believed(note, winners, words):
-    centers = {"ENGLAND": ["LON"], "FRANCE": ["PAR"], "TURKEY": ["CON"]}
-    units = {"ENGLAND": ["F LON"], "FRANCE": ["A PAR"], "TURKEY": ["A CON"]}
-    saved = standard("S1905M", units, centers=centers).to_saved_game()
-    last = saved["phases"][-1]
-    last["name"] = "COMPLETED"
-    last["state"] |= {"name": "COMPLETED", "note": note}
-    game = Game.from_saved_game(saved)
-    assert game.winners == winners and game.is_over
-    assert game.figures()["FRANCE"]["solo"] == (len(winners) == 1)
-    again = Game.from_saved_game(json.loads(json.dumps(game.to_saved_game())))
-    assert again.winners == winners
-    for told in (saved, game.to_saved_game()):
-        replay = make_replay(told)
-        assert replay.winners == winners and words in replay.result

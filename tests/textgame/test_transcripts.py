@@ -7,7 +7,9 @@ from support.games import nonempty, standard
 from support.maps import tribes
 from support.transcripts import expressions, follow, names_of
 
-from diplomacy_engine import Game
+from diplomacy_engine import Game, Map, load_map
+from diplomacy_engine.games.votes import bot_votes
+from diplomacy_engine.replays.replay import make_replay
 
 
 def read_back(saved: dict, *arguments, **changes) -> Game:
@@ -15,7 +17,24 @@ def read_back(saved: dict, *arguments, **changes) -> Game:
     return Game.from_saved_game(json.loads(json.dumps(saved)), *arguments, **changes)
 
 
+def over(saved: dict, note: str) -> dict:
+    """Return a saved game as another program marks it that is over."""
+    last = saved["phases"][-1] | {"name": "COMPLETED"}
+    last["state"] = last["state"] | {"name": "COMPLETED", "note": note}
+    return saved | {"phases": [*saved["phases"][:-1], last]}
+
+
+def teams(name: str, text: str) -> tuple:
+    found = load_map(name).with_teams(text).teams
+    return found.names, found.text, found.levels, [part.tolist() for part in found.parts]
+
+
+FUNCTIONS = (
+    *(Game, Map, bot_votes, json.dumps, json.loads, load_map, make_replay),
+    *(nonempty, over, read_back, standard, teams, tribes),
+)
+
+
 @pytest.mark.parametrize("name", names_of(__file__, "transcripts"))
 def test_transcript(name):
-    do = expressions(Game, Game, nonempty, read_back, standard, tribes)
-    follow(__file__, "transcripts", name, do)
+    follow(__file__, "transcripts", name, expressions(Game, *FUNCTIONS))
