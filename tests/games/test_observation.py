@@ -1,22 +1,13 @@
 """What a power sees, column by column."""
 
 import numpy as np
+import pytest
 from support.tables import read_table
 
-from diplomacy_engine.constants import BOUNCE, DISLODGED, NONE, Phase
+from diplomacy_engine.constants import NONE
 from diplomacy_engine.games import observation
-from diplomacy_engine.games.observation import (
-    BOARD_FEATURES,
-    CENTERS,
-    NUM_SCALARS,
-    OWED,
-    POWER_SCALARS,
-    SCALARS,
-    UNITS,
-)
-from diplomacy_engine.games.vector_game import VectorGame
+from diplomacy_engine.games.observation import BOARD_FEATURES, NUM_SCALARS, POWER_SCALARS, SCALARS
 from diplomacy_engine.textgame.game import Game
-from diplomacy_engine.textgame.position import load_state
 
 
 def test_columns_are_named_as_they_stand():
@@ -24,56 +15,26 @@ def test_columns_are_named_as_they_stand():
         assert [getattr(observation, name.upper()) for name in names] == list(range(len(names)))
 
 
-def test_a_position_by_hand():
-    """France has just dislodged a German army from Munich; another one of Germany's bounced."""
-    games = VectorGame("standard", 1, max_years=5, threads=1)
-    position = "standard F1902M; FRANCE A BUR, A RUH, F SPA/SC = PAR SPA; "
-    position += "GERMANY A MUN, A BER = BER MUN; RUSSIA A SIL = WAR"
-    load_state(games, Game.from_position(position).to_state())
-    provinces, powers = games.map.province_index, games.map.power_index
-    orders = games.new_orders()
-    given = ("A BUR - MUN", "A RUH S A BUR - MUN", "A BER - SIL")
-    for text in given:
-        orders[0, provinces[text[2:5]]] = games.vocabulary.number[text]
-    games.step(orders)
-    viewers = np.array([powers["FRANCE"], powers["GERMANY"]], np.int8)
-    seen = games.observe_powers(np.zeros(2, np.int32), viewers)
-
-    def features(viewer: int, province: str) -> dict[str, int]:
-        row = seen.board[viewer, provinces[province]]
-        columns = {name: getattr(observation, name.upper()) for name, _ in BOARD_FEATURES}
-        found = {name: int(row[column]) for name, column in columns.items() if row[column]}
-        words = {DISLODGED: "dislodged", BOUNCE: "bounce"}
-        if "last_result" in found:
-            found["last_result"] = words[found["last_result"]]
-        return found
-
-    for viewer, power in enumerate(["FRANCE", "GERMANY"]):
-        for whose, province, expected in read_table(__file__, "features_of_provinces"):
-            if whose == power:
-                assert features(viewer, province) == expected, province
-    berlin = features(1, "BER")
-    assert (berlin["unit_owner"], berlin["last_owner"], berlin["last_result"]) == (1, 1, "bounce")
-    assert features(0, "BRE")["home_of"] == 1
-    for text in given:
-        number = games.vocabulary.number[text]
-        assert (seen.last_order[:, provinces[text[2:5]]] == number).all()
-    assert (seen.last_order[:, provinces["NTH"]] == NONE).all()
-
-    for viewer, power in enumerate(viewers):
-        row = seen.scalars[viewer]
-        expected = {"phase": Phase.FALL_RETREATS, "years_played": 1, "years_left": 3}
-        expected |= {"power": power}
-        assert {name: row[getattr(observation, name.upper())] for name in SCALARS} == expected
-        blocks = row[NUM_SCALARS:].reshape(len(POWER_SCALARS), games.num_powers)
-        absolute = np.roll(blocks, power, axis=1)  # from the powers' order as seen to the map's
-        names = games.map.powers
-        centers = {name: int(n) for name, n in zip(names, absolute[CENTERS]) if n}
-        assert centers == {"FRANCE": 2, "GERMANY": 2, "RUSSIA": 1}
-        units = {name: int(n) for name, n in zip(names, absolute[UNITS]) if n}
-        assert units == {"FRANCE": 3, "GERMANY": 2, "RUSSIA": 1}
-        assert not absolute[OWED].any()
-
-    load_state(games, {"name": "W1902A", "units": {"ITALY": ["A ROM", "A VEN"]}, "centers": {}})
-    row = games.observe_powers(np.zeros(1, np.int32), np.array([powers["ITALY"]])).scalars[0]
-    assert row[NUM_SCALARS + OWED * games.num_powers] == -2
+@pytest.mark.parametrize(
+    ("position", "orders", "power", "expected"), read_table(__file__, "what_powers_see")
+)
+def test_what_a_power_sees(position, orders, power, expected):
+    """What is not 0 of provinces, of the powers in the map's order, of the game; last orders."""
+    game = Game.from_position(position, max_years=5)
+    for name, texts in orders.items():
+        game.submit(name, texts)
+    if orders:
+        game.adjudicate()
+    games, viewer = game.vector_game, game.map.power_index[power]
+    seen = games.observe_powers(np.zeros(1, np.int32), np.array([viewer], np.int8))
+    names, last = [name for name, _ in BOARD_FEATURES], seen.last_order[0]
+    found = {
+        code: {name: n for name, n in zip(names, row) if n}
+        for code, row in zip(game.map.provinces, seen.board[0].tolist())
+    }
+    row = seen.scalars[0]
+    blocks = row[NUM_SCALARS:].reshape(len(POWER_SCALARS), -1)
+    blocks = np.roll(blocks, viewer, axis=1)  # from the powers' order as seen to the map's
+    found |= dict(zip(SCALARS, row.tolist())) | dict(zip(POWER_SCALARS, blocks.tolist()))
+    found["last_order"] = [games.vocabulary.texts[n] for n in last if n != NONE]
+    assert found == expected

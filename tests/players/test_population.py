@@ -1,12 +1,16 @@
 """Files of base populations: what is refused, and that what is kept comes back."""
 
 import dataclasses
+import functools
+import hashlib
 import json
+import operator
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support.populations import write_population as write_members
+from support.tables import read_table
 
 from diplomacy_engine import MAP_NAMES, UserError, load_map, load_player
 from diplomacy_engine.players.loading import load_members, policy_map
@@ -30,11 +34,6 @@ def copy(tmp_path):
     """Return a folder with a population of the first members of that of small."""
     write_members(tmp_path / "copy", range(3))
     return tmp_path / "copy"
-
-
-def change(folder, **changes):
-    path = folder / POPULATION
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 def refused(function, *arguments, **given) -> str:
@@ -109,8 +108,6 @@ def test_a_member_that_is_missing_or_changed_is_named(copy):
 
 
 def test_files_that_are_no_weights(copy):
-    import hashlib
-
     population = read_population(copy)
     member = next(member for member in population.members if member.file)
 
@@ -128,39 +125,16 @@ def test_files_that_are_no_weights(copy):
         pack_weights({"own": np.array([1e6])})
 
 
-def table(population: dict, name: str, number: float) -> list:
-    """Return a table of a population.json with another number at one place."""
-    rows = [list(row) for row in population[name]]
-    rows[0][1] = number
-    return rows
-
-
 def test_lists_that_are_refused(copy):
+    """Changes are a path to a value, and another value."""
     assert "nowhere/population.json" in refused(read_population, copy / "nowhere")
-    good = json.loads((copy / POPULATION).read_text())
-    members = good["members"]
-    bad = [
-        ({"format": 2}, "format"),
-        ({"map": "mars"}, "map"),
-        ({"vocabulary_hash": "0"}, "vocabulary_hash"),
-        ({"observation_version": 0}, "observation_version"),
-        ({"members": members[:1]}, "members"),
-        ({"members": [*members, members[0]]}, f"members[{len(members)}].name"),
-        ({"members": [members[0] | {"name": "../x"}, *members[1:]]}, "members[0].name"),
-        ({"members": [members[0] | {"rating": 1e9}, *members[1:]]}, "members[0].rating"),
-        ({"members": [members[0] | {"sigma": -1}, *members[1:]]}, "members[0].sigma"),
-        ({"members": [members[0] | {"file": "../a.npz"}, *members[1:]]}, "members[0].file"),
-        ({"year_limit": "no"}, "year_limit"),
-        ({"met": table(good, "met", 5e-324)}, "met"),
-        ({"met": table(good, "met", 1e300)}, "met[0][1]"),
-        ({"above": table(good, "above", 1e308)}, "above[0][1]"),
-        ({"above": table(good, "above", 1e15)}, "above"),
-        ({"met": table(good, "met", 0)}, "above"),
-        ({"above": table(good, "above", -1)}, "above[0][1]"),
-    ]
-    for changes, name in bad:
-        change(copy, **{**good, **changes})
-        assert f"{POPULATION}: {name}: " in refused(read_population, copy), changes
+    good = (copy / POPULATION).read_text()
+    for (*path, last), value, name in read_table(__file__, "lists_that_are_refused"):
+        changed = json.loads(good)
+        place = functools.reduce(operator.getitem, path, changed)
+        place[last] = value
+        (copy / POPULATION).write_text(json.dumps(changed))
+        assert f"{POPULATION}: {name}: " in refused(read_population, copy), (path, last, value)
     (copy / POPULATION).write_text("{")
     assert f"{POPULATION}: not JSON" in refused(read_population, copy)
     strait = SimpleNamespace(name="strait")
