@@ -11,6 +11,7 @@ from pprint import pformat
 import pytest
 from attack.mutations import mutated
 from attack.readers import GULF, MARKDOWN, NAMES, ORDERS, REPORT, offering, question, replies
+from attack.readers import READERS as ATTACKED
 from support.maps import TRIBES
 from support.tables import read_table, read_text
 from support.webdip import history, variant
@@ -30,6 +31,7 @@ STANDARD = load_map("standard")
 HERE = Path(__file__).parent
 RULES, IMPORTS = str(HERE / "rules" / "x"), str(HERE / "textgame" / "imports" / "x")
 REPORTS = [REPORT, MARKDOWN, read_text(IMPORTS, "mail.txt")]
+ADDED = [*sum((tuple(words) for _, words in ATTACKED.values()), ()), "~~", "(bounce)", "and", "x"]
 LONG = history("long")[1]
 FORMS = [text for *_, text in read_table(RULES, "order_forms")]
 STATES = dict(read_table(RULES, "order_forms_states"))
@@ -108,10 +110,10 @@ ARGUMENTS = {read_teams: [STANDARD.powers], read_variant: [STANDARD], position_o
 
 
 def changed(rng: random.Random, text: str) -> str:
-    """Return a text with one change: of a value of JSON, a line, a word or a character."""
+    """Return a text with a change: of a value of JSON, a line, a word or a character."""
     if text[0] in "{[":
         return json.dumps(mutated(rng, json.loads(text), [0, -1, "", "x", [], {}, None], most=1))
-    parts = re.split(rng.choice(("(\n)", "(\\W)", "()")), text)
+    parts = re.split(rng.choice(("(\n)", "(\\W)", "(\\W)", "()")), text)
     at, other = (2 * rng.randrange(len(parts) // 2 + 1) for _ in range(2))
     ways = (
         [""],
@@ -144,7 +146,7 @@ def test_what_is_read_is_golden(reader, tmp_path, golden, monkeypatch):
     for text in READERS[reader]:
         usual = read(text)
         lines += [f"$ {line}" for line in text.split("\n") if len(text) < 9000] + usual
-        for _ in range(60 // len(READERS[reader]) + 2):
+        for _ in range(90 // len(READERS[reader]) + 2):
             other = changed(rng, text)
             came = read(other)
             lines += [f"> {line!r:.200}" for line in other.split("\n") if line not in text]

@@ -55,7 +55,7 @@ def join_rollouts(paths: Sequence[str | Path]) -> Rollouts:
     if not parts:
         raise UserError("there are no rollouts to join")
     number = np.concatenate([part["number"] for part in parts])
-    count = np.bincount(number, minlength=number.max(initial=-1) + 1)
+    count = np.bincount(number)
     if (count != 1).any():
         wrong = int(np.flatnonzero(count != 1)[0])
         raise UserError(f"position {wrong} is in {count[wrong]} of the shards, not in one")

@@ -33,6 +33,7 @@ TRIED = tomllib.loads(read_text(__file__, "flags.toml"))
 BASES, WORDS = TRIED["bases"], TRIED["words"]
 WAR = "--map three --player breaker+dumbbot --against nash+dumbbot --press offers --binding no"
 WAR += " --press-rounds 2 --games 3 --max-years 4 --save-count 1"
+LONG = "--map three --player dumbbot --against dumbbot --games 3 --max-years 5 --save-count 1"
 COSTLY = ("run ", "--runs", "population rank", "standard-")  # for a quick test
 
 
@@ -57,6 +58,7 @@ def run_folder(path: Path) -> None:
 MAKERS: dict[str, Callable[[Path], object]] = {
     "game.jsonl": games_file,
     "war.jsonl": lambda path: games_file(path, *WAR.split()),
+    "long.jsonl": lambda path: games_file(path, *LONG.split()),
     "rated.jsonl": rated_file,
     "others.jsonl": rated_file,
     "members": write_population,

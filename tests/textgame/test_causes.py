@@ -5,6 +5,7 @@ became of it`: the result words, each with the units behind it, and nothing if i
 retreat phase is named, with the places that units may retreat to and the units that stand.
 """
 
+import json
 import random
 import re
 from pathlib import Path
@@ -12,11 +13,12 @@ from pathlib import Path
 import pytest
 from reference.movement import Movement
 from reference.orders import Board, ReferenceMap, home, province
-from support.games import entangled_orders, random_units, standard
+from support.games import entangled_orders, random_orders, random_units, standard
 from support.tables import read_table
 
 from diplomacy_engine import MAP_NAMES, Game, load_map
 from diplomacy_engine.replays.replay import make_replay
+from diplomacy_engine.replays.text import order_lines
 
 UNIT = r"[AF] [A-Z]{3}(?:/[NESW]C)?"
 
@@ -177,3 +179,21 @@ def test_results_of_another_program_are_believed_as_far_as_they_make_sense():
     (frame, _) = make_replay(game.to_saved_game()).frames
     assert [line.said for line in frame.scene.orders["FRANCE"]] == ["bounced", "cut, bounced"]
     assert [line.said for line in frame.scene.orders["GERMANY"]] == ["dislodged"]
+
+
+@pytest.mark.parametrize("map_name", MAP_NAMES)
+def test_what_became_of_orders_is_golden_in_words(map_name, golden):
+    rng, lines = random.Random(1), []
+    for _ in range(4):
+        state = {"name": "F1903M", "units": random_units(load_map(map_name), rng, 2)}
+        game = Game.from_state(map_name, state, max_years=9)
+        for draw in (entangled_orders, random_orders, random_orders):
+            for power, texts in {} if game.is_over else draw(game, rng).items():
+                game.submit(power, texts)
+            if not game.is_over:
+                game.adjudicate()
+        replay = make_replay(game.to_saved_game())
+        for at, frame in enumerate(replay.frames):
+            rows = [[*line.values()] for line in order_lines(replay, at)]
+            lines += [frame.scene.phase, *(json.dumps(row) for row in rows)]
+    golden(f"orders on {map_name}", lines)
