@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from support.tables import read_table
 from support.training import STOPPED, load
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_map, load_player
@@ -18,7 +19,7 @@ from diplomacy_engine.players.search.draws import PolicyDraws
 from diplomacy_engine.rules.state import Salt
 from diplomacy_learners import imitate
 
-SMALL = load_map("small")
+SMALL, EXAMPLES = load_map("small"), dict(read_table(__file__, "people_s_orders"))
 
 
 @pytest.fixture(scope="module")
@@ -32,50 +33,22 @@ def file(tmp_path_factory):
     return path
 
 
-def texts_of(experience: imitate.Experience, game: Game) -> list[list[str]]:
-    """Return the orders from which each slot may choose."""
-    texts, decisions = game.vector_game.vocabulary.texts, experience.decisions
-    bounds = zip(decisions.order_start, decisions.order_start[1:])
-    return [[texts[n] for n in decisions.order[first:last]] for first, last in bounds]
-
-
-def test_what_a_person_ordered_is_learned_and_the_rest_left_out():
-    """A unit without a legal order has no other to choose from than to hold."""
-    game, counts = Game("standard"), Counter()
-    game.submit("FRANCE", ["A PAR - BUR", "A MAR - LON"], strict=False)
-    game.submit("ITALY", ["A ROM - LON"], strict=False)
-    experience = imitate.experience_of(game, ["FRANCE", "ITALY"], counts)
-    assert experience.decisions.power.tolist() == [game.map.power_index["FRANCE"]]
-    choices = texts_of(experience, game)
-    chosen = [options[n] for options, n in zip(choices, experience.chosen)]
-    assert sorted(chosen) == ["A MAR H", "A PAR - BUR", "F BRE H"]
-    assert sorted(map(len, choices)) == [1, 1, len(game.legal_orders("A PAR"))]
-    assert counts == {"orders": 1, "not_given": 5}
-
-
-def test_builds_come_in_one_order_and_unused_ones_are_waived():
-    state = {
-        "name": "W1901A",
-        "units": {"FRANCE": []},
-        "centers": {"FRANCE": ["PAR", "BRE", "MAR"]},
-    }
-    game, counts = Game.from_state("standard", state), Counter()
-    game.submit("FRANCE", ["A PAR B", "F BRE B"])
-    experience = imitate.experience_of(game, ["FRANCE"], counts)
-    choices = texts_of(experience, game)
-    chosen = [options[n] for options, n in zip(choices, experience.chosen)]
-    assert sorted(chosen[:2]) == ["A PAR B", "F BRE B"] and choices[2] == ["WAIVE"]
-    numbers = order_numbers(experience.decisions, experience.chosen)
-    assert numbers[0] < numbers[1]
-
-
-def test_removals_that_are_not_all_given_are_left_out():
-    units = {"FRANCE": ["A PAR", "A MAR", "A BUR"]}
-    state = {"name": "W1901A", "units": units, "centers": {"FRANCE": ["PAR"]}}
-    for orders, learned in ((["A MAR D"], False), (["A MAR D", "A BUR D"], True)):
-        game = Game.from_state("standard", state)
-        game.submit("FRANCE", orders)
-        assert (imitate.experience_of(game, ["FRANCE"], Counter()) is not None) == learned
+@pytest.mark.parametrize("name", ["movement", "builds", "some removals", "all removals"])
+def test_what_is_learned_of_people_s_orders_is_golden(name, golden):
+    """A unit without a legal order can only hold; builds come in one order, and unused ones are
+    waived; removals that are not all given are left out."""
+    position, sent = EXAMPLES[name]
+    game, counts = Game.from_position(position), Counter()
+    for power, texts in sent.items():
+        game.submit(power, texts, strict=False)
+    experience, lines = imitate.experience_of(game, list(sent), counts), []
+    if experience is not None:
+        decisions, texts = experience.decisions, game.vector_game.vocabulary.texts
+        lines += [f"{game.powers[power]}" for power in decisions.power]
+        chosen = order_numbers(decisions, experience.chosen)
+        sizes = np.diff(decisions.order_start)
+        lines += [f"{texts[order]} of {size}" for order, size in zip(chosen, sizes)]
+    golden(f"people {name}", [*lines, dict(counts)])
 
 
 def test_boards_show_the_last_orders_in_whatever_order_a_file_has_units(file):

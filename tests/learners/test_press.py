@@ -316,30 +316,6 @@ def test_wishes_are_drawn_as_often_as_they_are_likely():
     np.testing.assert_allclose(logprob, np.log(np.where(asked, each, 1)).sum(1), rtol=1e-4)
 
 
-def test_what_is_said_is_counted_by_power_and_by_pair():
-    run = begin(num_envs=2)
-    able = np.array([[True] * 3, [True, False, False]])
-    wish = np.full((2, 3, 3), NONE, np.int8)
-    wish[0] = [[NONE, 1, 0], [1, NONE, 1], [1, 0, NONE]]
-    peace = np.zeros((2, 3, 3), bool)
-    peace[0, [0, 1], [1, 0]] = True
-    learns = np.array([[True, False, True], [True, False, False]])
-    run.counts.add(able, {"wish": wish, "peace": peace}, learns)
-    assert figures(run) == {
-        "wishes": 0.5,
-        "wishes/ENGLAND_ITALY": 1.0,
-        "wishes/ENGLAND_RUSSIA": 0.0,
-        "wishes/RUSSIA_ENGLAND": 1.0,
-        "wishes/RUSSIA_ITALY": 0.0,
-        "deals": pytest.approx(1 / 3),
-        "deals/ENGLAND_ITALY": 1.0,
-        "deals/ENGLAND_RUSSIA": 0.0,
-        "deals/ITALY_RUSSIA": 0.0,
-        "deals_per_phase": 1.0,
-    }
-    assert figures(run) == {}, "they are forgotten"
-
-
 ANY = ("mutual", 1, True), ("offers", 1, True), ("offers", 1, False)
 MORE = ("offers", 2, True), ("propose-choose", 1, True), ("mutual", 1, False)
 
