@@ -22,43 +22,21 @@ def run(folder, name: str, seed: int, wins: list[float], script: str = "", **set
     return path
 
 
-def test_seeds_of_one_experiment_are_one_line(tmp_path, capsys):
+def test_a_comparison_is_golden(tmp_path, capsys, golden):
+    """Seeds of one experiment are one line, and twice the same seed is no spread; other settings
+    and scripts are other lines; a learner without these settings is named by its folder."""
     runs = [run(tmp_path, "mine", seed, [0.1, seed / 10]) for seed in (1, 2, 3)]
-    runs.append(run(tmp_path, "plain", 1, [0.2, 0.9]))
-    args = compare_runs.Args(tuple(runs), figures=("eval/dumbbot/win",), out=tmp_path / "a.png")
-    compare_runs.main(args)
-    shown = capsys.readouterr().out
-    assert "mine on small: 0.200 (-0.048 to 0.448), seeds: 3" in shown
-    assert "plain on small: 0.900; runs: 1, seeds: 1, so there is no interval" in shown
-    assert args.out.stat().st_size > 1000
-
-
-def test_other_settings_and_scripts_are_other_lines(tmp_path, capsys):
-    """Twice the same seed is no spread among seeds."""
-    runs = [run(tmp_path, "mine", 1, [rate], learning_rate=rate) for rate in (0.1, 0.2)]
+    runs += [run(tmp_path, "plain", seed, [0.2, 0.9 - seed / 20]) for seed in (1, 2)]
+    runs += [run(tmp_path, "mine", 1, [rate], learning_rate=rate) for rate in (0.1, 0.2)]
     runs += [run(tmp_path, "mine", seed, [0.4], "edited", learning_rate=0.1) for seed in (1, 2, 2)]
-    args = compare_runs.Args(tuple(runs), figures=("eval/dumbbot/win",), out=tmp_path / "a.png")
-    compare_runs.main(args)
-    first, second, edited = capsys.readouterr().out.splitlines()[1:4]
-    assert "learning_rate 0.1," in first and "learning_rate 0.2," in second
-    assert first.endswith("0.100; runs: 1, seeds: 1, so there is no interval")
-    assert first.partition("script")[2][:16] != edited.partition("script")[2][:16]
-    assert edited.endswith("0.400; runs: 3, seeds: 2, so there is no interval")
-
-
-def test_a_run_that_was_stopped_is_not_taken_for_a_finished_one(tmp_path, capsys):
-    runs = [run(tmp_path, "m", n, [0.5] * n, total_timesteps=200) for n in (1, 2, 3)]
-    args = compare_runs.Args(tuple(runs), figures=("eval/dumbbot/win",), out=tmp_path / "a.png")
-    compare_runs.main(args)
-    assert "seeds: 3; 1 not finished\n" in capsys.readouterr().out
-
-
-def test_a_learner_without_these_settings_is_named_by_its_folder(tmp_path, capsys):
-    folder = run(tmp_path, "imitate", 1, [0.5])
-    (folder / "args.json").write_text('{"seed": 1}')
-    args = compare_runs.Args((folder,), figures=("eval/dumbbot/win",), out=tmp_path / "a.png")
-    compare_runs.main(args)
-    assert "  imitate on small: 0.500" in capsys.readouterr().out
+    runs += [run(tmp_path, "m", n, [0.5] * n, total_timesteps=200) for n in (1, 2, 3)]
+    runs.append(run(tmp_path, "imitate", 1, [0.5]))
+    (runs[-1] / "args.json").write_text('{"seed": 1}')
+    out = tmp_path / "a.png"
+    compare_runs.main(compare_runs.Args(tuple(runs), figures=("eval/dumbbot/win",), out=out))
+    *lines, last = capsys.readouterr().out.splitlines()
+    golden("comparison", lines)
+    assert last == str(out) and out.stat().st_size > 1000
 
 
 @pytest.mark.parametrize("seeds", [2, 5])

@@ -22,10 +22,6 @@ from diplomacy_engine.rules.map import load_map
 from diplomacy_learners import exploit
 
 
-def split(steps: dict[str, str]) -> dict[str, list[str]]:
-    return {what: shlex.split(command) for what, command in steps.items()}
-
-
 def told(text: str) -> dict[str, list[str]]:
     lines = text.splitlines()
     return {
@@ -94,24 +90,26 @@ def test_paths_below_the_current_folder_are_short(tmp_path, monkeypatch, capsys)
     assert f"runs/{run.name}" in told(shown)["play against it"]
 
 
-def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch):
-    """A learner of the user's own is named, and so are teams."""
-    run = RunFolder(tmp_path)
-    assert next_steps(run, resume=True) == {}  # nothing has been saved
-    run.checkpoint.touch()
-    rules = GameRules(load_map("three").with_teams("ENGLAND+ITALY"))
-    found = split(next_steps(run, resume=False, player="my learner.py:runs/x", rules=rules))
-    words = ["evaluate", "--player", "my learner.py:runs/x", "--teams", "ENGLAND+ITALY"]
-    assert found["measure how strong it is"][3:] == words
-    assert cli.parse(found["play against it"][3:])[1].teams == "ENGLAND+ITALY"
+def test_what_a_match_of_the_policy_needs(tmp_path, monkeypatch, golden):
+    """A learner of the user's own is named, and so are teams, and rules other than the usual."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
-    for called, words in (
-        ("ppo_selfplay_diplomacy.py", ["python", "ppo_selfplay_diplomacy.py", "--resume"]),
-        ("/opt/venv/bin/diplomacy-train", ["diplomacy-train", "--resume", str(tmp_path)]),
+    run, lines = RunFolder(tmp_path / "a run"), []
+    assert next_steps(run, resume=True) == {}  # nothing has been saved
+    run.path.mkdir()
+    run.checkpoint.touch()
+    teams = GameRules(load_map("three").with_teams("ENGLAND+ITALY"))
+    other = GameRules(load_map("small"), max_years=9, year_limit="truncate")
+    script, torchrun = "ppo_selfplay_diplomacy.py", {"TORCHELASTIC_RUN_ID": "x"}
+    for called, player, rules, variables in (
+        (script, "my learner.py:runs/x", teams, {}),
+        ("/opt/venv/bin/diplomacy-train", None, other, {}),
+        (script, None, None, torchrun | {"LOCAL_WORLD_SIZE": "2"}),
     ):
         monkeypatch.setattr(sys, "argv", [called])
-        assert split(next_steps(run, resume=True))["continue it"][:3] == words
-    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    found = split(next_steps(run, resume=True))
-    assert found["continue it"][:2] == ["torchrun", "--nproc_per_node=2"]
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        steps = next_steps(run, resume=True, player=player, rules=rules)
+        lines += [called, *(f"{what}: {command}" for what, command in steps.items())]
+        cli.parse(shlex.split(steps["play against it"])[3:])
+    golden("next steps", lines)
