@@ -173,7 +173,7 @@ def test_every_field_has_values_off_its_default():
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", OFF)
-@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=1, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_every_way_keeps_every_field(name, way, tmp_path, data):
     values = {field: data.draw(strategy) for field, strategy in OFF[name].items()}

@@ -95,55 +95,8 @@ def test_a_whole_game_by_clicks_against_a_bot(start, open_page):
         maps=["three", "small"],
     )
     server = start(None, Game("three", max_years=2), "dumbbot", choices=choices)
-    session, page = server.session, open_page(server.link("host"))
-    page.wait_for_selector("#seat-ITALY")
-    page.select_option("#map", "small")
-    page.wait_for_selector("#seat-ITALY", state="detached")
-    assert page.locator("[id^=seat-]").count() == 3
-    page.select_option("#seat-RUSSIA", "me")  # so England is nobody's any more
-    until(lambda: page.input_value("#seat-ENGLAND") == "dumbbot")
-    page.click("#start")
-    moved = built = 0
-    for _ in range(60):
-        page.wait_for_selector("#end, #continue, #submit, #next")
-        if page.query_selector("#continue"):
-            page.wait_for_selector("#results li")
-            seen = page.inner_text("#title")
-            page.click("#continue")
-            until(lambda seen=seen: page.inner_text("#title") != seen)
-        elif page.query_selector("#submit"):
-            phase = session.game.phase
-            for text in [*session.game.units["RUSSIA"]] * phase.endswith("M"):
-                if page.get_attribute(f"#unit-{text.replace(' ', '-')}", "aria-pressed") == "false":
-                    unit(page, text)
-                page.wait_for_selector(".play-mark .reach", state="attached")
-                marked = page.locator(".play-mark .reach").all()
-                codes = [mark.get_attribute("data-mark") for mark in marked]
-                centers = {"ANK", "ARM", "BUD", "BUL", "PAR", "POR", "ROM"}
-                owned = set(session.game.centers["RUSSIA"])
-                code = next((code for code in codes if code in centers - owned), codes[0])
-                province(page, code)
-                drawn(page, f"{text} - {code}")
-                moved += 1
-            if phase.endswith("A") and session.game.adjustments["RUSSIA"] > 0:
-                province(page, "MOS")
-                page.wait_for_selector("#board .built", state="attached")
-                built += 1
-            if moved == 2:  # in the middle of a phase
-                before = chosen(page)
-                page.reload()
-                page.wait_for_selector("#submit")
-                assert chosen(page) == before
-            page.click("#submit")
-            page.wait_for_selector("#continue, #end")
-        elif page.query_selector("#end"):
-            break
-        else:
-            page.click("#next")
-    assert session.game.is_over and moved >= 4 and built >= 1
-    assert page.inner_text("#title") == "Game over"
-    page.reload()
-    page.wait_for_selector("#end")
+    session = server.session
+    page = walk(__file__, "a whole game by clicks", server=server, open_page=open_page)
     with page.expect_download() as saved:
         page.click("#download")
     found = Game.from_saved_game(json.loads(saved.value.path().read_text()))

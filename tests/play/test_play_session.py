@@ -193,6 +193,9 @@ def test_a_new_game_keeps_seats_and_links_and_draws_others(file, monkeypatch):
     session.new_game(viewer(session))
     assert held == [links] * 2, "whoever looks meanwhile has no link"
     assert session.tokens == links and session.drawn != drawn
+    assert not {*reopened(file, load).tokens.values()} & {*links.values()}, (
+        "the old game has others"
+    )
     assert session.chosen == {"ENGLAND": "thinker", "RUSSIA": "me"}
 
 

@@ -1,6 +1,7 @@
 """The replay page in a real browser: it steps, charts, links, fits a phone, and is soon there."""
 
 import pytest
+from support.clicks import walk
 from support.players import Thinker
 
 from diplomacy_engine import Game, evaluate_player, make_bot
@@ -124,60 +125,22 @@ def test_who_played_and_won_and_what_the_signs_mean(tmp_path, open_page):
     (saved,) = evaluate_player(
         "small", make_bot("random"), hold, 1, samples=1, max_years=1
     ).saved_games
-    assert saved["winners"] == ["ENGLAND", "RUSSIA"]
-    assert sorted(saved["players"].values()) == ["hold", "random"]
     file = tmp_path / "game.html"
     file.write_text(page([make_replay(saved)], "game"), encoding="utf-8")
-    view = open_page(file.as_uri(), **DESK)
-    ready(view, "S1901M")
-    assert view.inner_text("#phase") == "Spring 1901, movement"
-    assert view.inner_text("#title").startswith("A draw between England (") == (
-        view.title().startswith("A draw between England (")
-    )
-    england = saved["players"]["ENGLAND"]
-    assert view.inner_text("#who").startswith(f"{england} as England, ")
-    heads = view.locator("#orders h3").all_inner_texts()
-    for power, who in saved["players"].items():
-        assert any(power.capitalize() in head and who in head for head in heads)
-    view.click("#signs summary")
-    assert "a support of a move" in view.inner_text("#signs")
-    assert "no way across" in view.inner_text("#signs")
-    view.click("#codes summary")
-    assert "LVN Livonia" in view.inner_text("#codes")
-    view.click("#past summary")
-    view.wait_for_selector("#past section")
-    assert view.locator("#past section").count() == len(saved["phases"])
-    view.click("#past section:nth-of-type(2) button")
-    ready(view, saved["phases"][1]["name"])
+    walk(__file__, "who played and won", open_page(file.as_uri(), **DESK))
     unfinished = make_replay(Game("small").to_saved_game())
     assert unfinished.result == "not over, in Spring 1901, movement"
 
 
 @pytest.mark.slow
 def test_playing_ends_at_the_end(address, replays, open_page):
-    view = open_page(address, **DESK)
-    ready(view, "S1901M")
-    view.select_option("#speed", "300")
-    view.keyboard.press(" ")
-    assert view.get_attribute("#run", "aria-label") == "Pause"
-    view.wait_for_function("() => Number(document.getElementById('slider').value) >= 2")
-    view.keyboard.press("ArrowLeft")
-    assert view.get_attribute("#run", "aria-label").startswith("Play")
+    walk(__file__, "playing ends at the end", open_page(address, **DESK))
 
 
 @pytest.mark.slow
 def test_links_and_several_games(address, replays, open_page):
     view = open_page(f"{address}#2/F1901M", **DESK)
-    ready(view, "F1901M")
-    assert view.inner_text("#who").endswith("map small, game <i>1</i>")
-    view.keyboard.press("ArrowRight")
-    assert view.evaluate("location.hash") == f"#2/{phase(view)}"  # `url` may lag behind
-    view.evaluate("location.hash = '#1/F1902M'")
-    ready(view, "F1902M")
-    assert view.inner_text("#who").endswith("map small, game <i>0</i>")
-    view.select_option("#game", "1")
-    ready(view, "S1901M")
-    assert view.inner_text("#who").endswith("map small, game <i>1</i>")
+    walk(__file__, "links and several games", view)
     for unknown in ("#9/S1855M", "#100%"):
         ready(open_page(address + unknown, **DESK), "S1901M")
 

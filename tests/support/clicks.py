@@ -55,11 +55,14 @@ ACTIONS: dict[str, Callable] = {
     "only": only_drawn,
     "pick": pick,
     "province": province,
+    "goes": lambda page, text: page.evaluate("to => { location.hash = to; }", text),
     "sees": lambda page, place: page.wait_for_selector(place),
     "unit": unit,
 }
 # What must be so at once; after "soon", before long.
 CHECKS: dict[str, Callable] = {
+    "at": lambda page, text: page.evaluate("location.hash") == text,
+    "attribute": lambda page, place, name, text: page.get_attribute(place, name) == text,
     "begins": lambda page, place, text: page.input_value(place).startswith(text),
     "counts": lambda page, place, count: page.locator(place).count() == int(count),
     "disabled": lambda page, place: page.is_disabled(place),

@@ -155,7 +155,7 @@ class Preferring(torch.nn.Module):
 POSITION = "standard S1901M; AUSTRIA A ALB, A SER, F ION, F AEG = ; TURKEY F BLA ="
 
 
-@pytest.mark.parametrize("tokens", TOKENIZERS)
+@pytest.mark.parametrize("tokens", slow_but(["no line end", "words"], TOKENIZERS))
 def test_a_model_gets_exactly_the_order_that_it_prefers(tokens):
     """Also one that begins with another order, or with which another begins."""
     asked = question(POSITION, "AUSTRIA")

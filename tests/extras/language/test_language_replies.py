@@ -55,7 +55,7 @@ def test_without_a_decision_nothing_is_ordered(france, form):
 def test_thoughts_that_are_cut_off_order_nothing(france, form):
     """Wherever the reply ends: the last line of a thought may be its decision, a draft is not."""
     text = DECIDED[form]
-    for end in range(0, len(text), 3):
+    for end in range(0, len(text), 7):
         numbers = read_reply(france, [0, 1, 2], {}, text[:end], cut_off=True).numbers
         orders = france.written(numbers.values())
         assert not set(orders) & set(DRAFT) or form in BARE, text[:end]
@@ -71,7 +71,7 @@ BARE = (
 @pytest.mark.parametrize("form", DECIDED)
 def test_nothing_of_a_thought_is_said(form):
     text = DECIDED[form]
-    for end in (*range(0, len(text), 3), len(text)):
+    for end in (*range(0, len(text), 7), len(text)):
         said = sentence_of(text[:end])
         assert not any(order in said for order in DRAFT) or form in NO_MARK, text[:end]
 

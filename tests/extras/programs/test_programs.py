@@ -279,42 +279,20 @@ def test_damaged_arrays(name, numbers, error):
         load_arrays(games, arrays)
 
 
-def test_orders_that_are_not_legal_count_as_holds(tmp_path):
-    orders = {"FRANCE": ["a par - bur", "A MAR - LON", "F XXX H"], "ITALY": []}
+@pytest.mark.parametrize(
+    ("position", "orders", "taken", "faults", "example"),
+    read_table(__file__, "orders_of_a_program"),
+)
+def test_orders_of_a_program(position, orders, taken, faults, example, tmp_path):
+    """What is not legal counts as a hold; only a support of an own move need not name its coast."""
     reply = f"say(reply=1, orders=[{orders!r}])"
     player = program(tmp_path, f"said(); print(HELLO, flush=True)\nsaid(), said()\n{reply}")
-    games = VectorGame("standard", 1)
-    decisions = games.decisions()
-    seats = [games.map.power_index[power] for power in ("FRANCE", "ITALY")]
-    decisions = decisions.take(np.isin(decisions.power, seats))
-    numbers = player.act(games, decisions)
-    texts = {games.vocabulary.texts[number] for number in numbers}
-    holds = {"A MAR H", "F BRE H", "A ROM H", "A VEN H", "F NAP H"}
-    assert texts == {"A PAR - BUR", *holds}
-    assert player.faults == {"decisions": 2, "illegal": 2, "missing": 5}
-    assert player.example == "S1901M, FRANCE: A MAR - LON"
-
-
-@pytest.mark.parametrize(
-    ("orders", "numbered", "illegal"),
-    [
-        (
-            ["F GAS S F MAO - SPA", "F MAO - SPA/SC"],
-            ["F GAS S F MAO - SPA/SC", "F MAO - SPA/SC"],
-            0,
-        ),
-        (["F GAS S F MAO - SPA", "F MAO - SPA"], ["F GAS S F MAO - SPA/NC", "F MAO H"], 1),
-        (["F GAS S F POR - SPA", "F MAO H"], ["F GAS H", "F MAO H"], 1),
-    ],
-)
-def test_only_a_support_of_an_own_move_need_not_name_its_coast(orders, numbered, illegal, tmp_path):
-    reply = f"say(reply=1, orders=[{{'FRANCE': {orders!r}}}])"
-    player = program(tmp_path, f"said(); print(HELLO, flush=True)\nsaid(), said()\n{reply}")
-    position = "standard S1901M; FRANCE F MAO, F GAS = BRE; ITALY F POR = ROM"
-    games = Game.from_position(position).vector_game
-    numbers = player.act(games, games.decisions().take([0]))
-    assert [games.vocabulary.texts[number] for number in numbers] == numbered
-    assert player.faults["illegal"] == illegal
+    game = Game.from_position(position) if ";" in position else Game(position)
+    games = game.vector_game
+    decisions, powers = games.decisions(), [game.powers.index(power) for power in orders]
+    numbers = player.act(games, decisions.take(np.isin(decisions.power, powers)))
+    assert sorted(games.vocabulary.texts[number] for number in numbers) == taken
+    assert player.faults == faults and example in player.example
 
 
 def test_no_program_stays_behind():
