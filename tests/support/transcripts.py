@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -79,7 +80,8 @@ class Shell:
     """Does command lines in a folder, which is the current one; further lines are typed. PYTHON is
     the one that runs.
 
-    Besides the commands of the package there are `write FILE` of the typed lines, `replace FILE OLD
+    Besides the commands of the package there are `write FILE` of the typed lines, `copy FILE
+    NAME` from tests/, `replace FILE OLD
     NEW`, `show FILE PART...` (a JSON file's first line, or a whole text), `files`, and `game FILE
     POSITION`, which saves a game after a phase without orders.
     """
@@ -122,9 +124,14 @@ class Shell:
         Path(file).write_text(f"{typed}\n" * bool(typed))
         return ""
 
+    def _copy(self, _: str, file: str, name: str) -> str:
+        shutil.copy(Path(__file__).parents[1] / file, name)
+        return ""
+
     def _replace(self, _: str, file: str, old: str, new: str) -> str:
         text = Path(file).read_text()
-        assert old in text
+        old, new = (part.replace("\\n", "\n") for part in (old, new))
+        assert old in text, old
         Path(file).write_text(text.replace(old, new))
         return ""
 
