@@ -1,12 +1,15 @@
 """Best responses to known others, found among all joint orders; searches can be repeated."""
 
+import re
+
 import numpy as np
 import pytest
 from support.search import AllOrders, OwnCenters, joint_orders
 
-from diplomacy_engine import VectorGame, make_bot
+from diplomacy_engine import VectorGame, load_player, make_bot
 from diplomacy_engine.constants import FALL_MOVEMENT, NONE, RUNNING
 from diplomacy_engine.players.asking import orders_of
+from diplomacy_engine.players.protocols import ReasoningPlayer
 from diplomacy_engine.players.search.assumptions import Assumptions
 from diplomacy_engine.players.search.best_response import FAST, BestResponse, distinct
 from diplomacy_engine.players.search.draws import PlayerDraws
@@ -123,3 +126,28 @@ def test_the_own_draw_is_kept_unless_another_is_surely_better():
         ahead = ahead[~np.isnan(ahead)]
         assert choice == 0 or ahead.std() == 0 < ahead.mean()
     assert (search_player(sure=0.0).search(games, asked).choice != 0).mean() > 0.1
+
+
+@pytest.mark.parametrize(
+    "name", ["lookahead", "osla", "mcts", "mcts-plain", "fast", "fast(assume=infer:self,dumbbot)"]
+)
+def test_what_a_search_orders_is_golden(name, golden):
+    """With what it compared, in each phase of a short game; a policy gives fast its draws."""
+    player = load_player(f"{name}:three-pure-1" if name.startswith("fast") else name)
+    games, lines = VectorGame("three", 1 + (name[0] != "m"), seed=5, auto_reset=False), []
+    texts = games.vocabulary.texts
+
+    def words(rows):
+        return ["; ".join(texts[n] for n in row if n != NONE) for row in rows]
+
+    for number in range(4):
+        decisions = games.decisions()
+        if isinstance(player, ReasoningPlayer) and number < 2:
+            for one in player.reasons(games, decisions):
+                shown = one._replace(candidates=words(one.candidates), expected=words(one.expected))
+                for key, part in shown._asdict().items():
+                    lines.append(f"  {key} {part.tolist() if hasattr(part, 'tolist') else part}")
+        orders = orders_of(games, player)
+        lines += words(orders)
+        games.step(orders)
+    golden(re.sub("[^a-z]+", " ", name), lines, rel=0.01)
