@@ -128,10 +128,12 @@ class Scene:
             me, last = viewer(session, who), self.shown.get(who, {})
             views[me] = now = views.get(me) or leaves(seen(session, me, [*already, ""][0]))
             for place in now | last:
-                value, nested = now.get(place, "gone"), any(n.startswith(f"{place}.") for n in now)
-                within = place not in now and place.rpartition(".")[0] in now
-                within |= place not in now and place.startswith("before.")
-                if value != last.get(place, value * (value in NOTHING)) and not (nested or within):
+                value = now.get(place, "gone")
+                if value == last.get(place, value * (value in NOTHING)):
+                    continue
+                above = place.rpartition(".")[0]
+                parts = place not in now and (above in now or above.startswith("before"))
+                if not parts and not any(other.startswith(f"{place}.") for other in now):
                     new.setdefault(self.plain(f"{place} = {value}"), []).append(who)
             self.shown[who] = now
         first = " ".join([session.game.phase, *session.now.waiting_for()])
