@@ -79,18 +79,10 @@ def test_what_is_learned_from_is_what_was_drawn(scheme):
     shares = player.agent.explain(obs, decisions).probability
     of_slot = np.add.reduceat(shares, decisions.order_start[:-1])
     assert np.allclose(of_slot, 1, atol=1e-4)
-
-
-@pytest.mark.parametrize("scheme", ["independent", "central"])
-def test_no_decisions_are_decisions_too(scheme):
-    """In a phase in which all of the learner's powers begin at random, for example."""
-    agent = agent_of(scheme)
-    obs, decisions = asked(VectorGame("three", 2, seed=3))
-    nothing = np.zeros(0, np.int64)
-    obs, decisions = obs.take(nothing), decisions.take(nothing)
+    # In a phase in which all of the learner's powers begin at random there are no decisions.
+    obs, decisions = (part.take(np.zeros(0, np.int64)) for part in (obs, decisions))
     drawn = agent.get_action_and_value(obs, decisions, noise=ops.LIKELIEST)
-    values = agent.get_value(obs)
-    assert drawn.chosen.shape == drawn.logprob.shape == drawn.value.shape == values.shape == (0,)
+    assert {*map(len, (drawn.chosen, drawn.logprob, drawn.value, agent.get_value(obs)))} == {0}
 
 
 def test_each_power_plays_by_its_own_network():

@@ -83,18 +83,6 @@ def test_how_members_stand_is_golden(evaluated_once, golden):
     golden("population_based", map(json.dumps, lines), rel=0.01)
 
 
-def test_members_begin_with_settings_of_their_own(tmp_path):
-    members = population(tmp_path, reward="score=1,center_delta")
-    given, found = members[0].args, [member.own_args() for member in members]
-    own = {"runs_folder", "exp_name", "config", "seed", "resume"}
-    for name in vars(found[0]).keys() - own:
-        assert getattr(found[0], name) == getattr(given, name), name
-    assert len({args.learning_rate for args in found}) == len({a.reward for a in found}) == 3
-    assert [args.seed for args in found] == [1, 2, 3]
-    assert all(args.clip_coef == given.clip_coef for args in found)
-    assert all(args.eval_interval == given.eval_interval == 300 for args in found)
-
-
 @pytest.mark.slow
 def test_pauses_and_ranks_change_nothing(members, tmp_path, monkeypatch):
     """A member that meets nobody learns what the same training learns without pauses.

@@ -297,25 +297,6 @@ def test_the_entropy_of_talk():
     np.testing.assert_allclose(entropy(), offer / np.maximum(said, 1), atol=1e-5)
 
 
-def test_wishes_are_drawn_as_often_as_they_are_likely():
-    run = make_run(num_envs=4)
-    agent, draws = run.agent, 800
-    rows, powers = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
-    obs = run.games.view_boards(rows, powers.astype(np.int8))
-    asked = np.arange(3) != powers[:, None]
-    noise = torch.rand(draws, 12, 3, generator=torch.Generator().manual_seed(2)).numpy()
-    wishes = np.array([agent.sample_talk(obs, asked, one)[0] for one in noise])
-    assert ((wishes == NONE) == ~asked).all()
-    with torch.no_grad():
-        codes = agent.encode_boards(agent.inputs(obs))
-        likely = agent.wish_logits(obs, codes).sigmoid().numpy()
-    np.testing.assert_allclose((wishes == 1).mean(0)[asked], likely[asked], atol=0.08)
-    wish, logprob = agent.sample_talk(obs, asked, np.full((12, 3), 0.5, np.float32))
-    assert (wish[asked] == (likely > 0.5)[asked]).all()
-    each = np.where(wish == 1, likely, 1 - likely)
-    np.testing.assert_allclose(logprob, np.log(np.where(asked, each, 1)).sum(1), rtol=1e-4)
-
-
 ANY = ("mutual", 1, True), ("offers", 1, True), ("offers", 1, False)
 MORE = ("offers", 2, True), ("propose-choose", 1, True), ("mutual", 1, False)
 

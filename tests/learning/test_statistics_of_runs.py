@@ -61,31 +61,6 @@ def test_who_won_by_a_concession_is_ahead_of_who_has_more_centers():
     assert sums["duels"].tolist() == sums["duels_ahead"].tolist() == [2]
 
 
-def test_episodes_are_counted_when_they_end():
-    episodes = statistics.Episodes(2, ("score", "leader"))
-    for paid in (np.float32([1, 2]), np.float32([4, 8])):
-        episodes.decide(np.arange(2))
-        parts = {"score": np.ones(2, np.float32), "leader": paid / 2}
-        episodes.pay(np.arange(2), paid, parts)
-    episodes.end(np.array([0]))
-    mine = episodes.figures(sums := episodes.take())["charts"]
-    assert mine == {
-        "episodic_length": 2,
-        "episodic_return": 5,
-        "episodic_return_score": 2,
-        "episodic_return_leader": 2.5,
-    }
-    # Another rank has had three episodes that add up to as much.
-    both = {"episodes": sums["episodes"] + [3, *sums["episodes"][1:]]}
-    assert episodes.figures(both)["charts"] == {name: mine[name] / 2 for name in mine}
-    assert episodes.figures(episodes.take()) == {"charts": {}}
-    episodes.end(np.array([1]))
-    assert episodes.figures(episodes.take())["charts"]["episodic_return"] == 10
-    alone = statistics.Episodes(1, ("score",))
-    alone.end(np.array([0]))
-    assert alone.figures(alone.take())["charts"].keys() == {"episodic_length", "episodic_return"}
-
-
 def test_explained_variance():
     """Of returns by values; each rank has a part of the transitions."""
     rng = np.random.default_rng(0)

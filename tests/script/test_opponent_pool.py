@@ -53,19 +53,6 @@ def test_other_ways_to_draw():
     assert abs(shares(pool)[2] - hard) < 0.02
 
 
-def test_bots_in_the_pool():
-    pool = make_pool(2, pool_bots=("hold", "chaos"), pool_bot_prob=0.3, latest_prob=0.5)
-    found = shares(pool)
-    assert len(found) == 4
-    assert {number: bot.name for number, bot in pool.bots.items()} == {1: "hold", 2: "chaos"}
-    assert all(found[number] > 0.13 for number in pool.bots)
-    assert abs(sum(found[number] for number in pool.bots) - 0.3) < 0.015
-    assert LEARNER not in found
-    for probability, drawn in ((0.0, {3, 4}), (1.0, {1, 2})):
-        pool = make_pool(2, pool_bots=("hold", "chaos"), pool_bot_prob=probability)
-        assert set(shares(pool)) == drawn
-
-
 def test_a_copy_does_not_change_when_the_learner_learns():
     agent = make_agent(hidden=8, num_layers=1)
     pool = make_pool(1, agent)

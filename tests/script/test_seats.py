@@ -7,7 +7,7 @@ from support.self_play import learner_powers, make_args, make_run
 from diplomacy_engine import UserError, load_map
 from diplomacy_engine.constants import NONE
 from diplomacy_engine.learning.checks import check_args
-from ppo_selfplay_diplomacy import LEARNER, MAX_RANDOM_PHASES, Run
+from ppo_selfplay_diplomacy import LEARNER, Run
 
 
 def learns(run: Run) -> np.ndarray:
@@ -46,41 +46,9 @@ def test_the_most_decisions_of_an_update_are_of_whole_seats():
         check_args(args, load_map("small"))
 
 
-def test_each_seat_draws_its_own_opponent():
-    run = make_run(map="three", num_envs=3000)
-    run.pool.freeze(run.agent, 10)
-    run.pool.freeze(run.agent, 20)
-    run.seat(np.arange(3000))
-    others = run.seats.member[~learns(run)].reshape(3000, 2)
-    newest, share = run.pool.copies[-1], run.args.latest_prob
-    assert abs((others == newest).mean() - share) < 0.03
-    assert abs((others == newest).all(1).mean() - share**2) < 0.03
-
-
-def test_each_power_warms_up_for_its_own_random_number_of_phases():
-    phases = make_run(num_envs=2000, random_start_prob=0.5).seats.random_phases
-    np.testing.assert_allclose((phases > 0).mean(0), 0.5, atol=0.05)
-    assert (phases > 0).all(1).mean() == pytest.approx(0.25, abs=0.05)  # drawn apart
-    counts = np.bincount(phases[phases > 0], minlength=9)[1:]
-    assert len(counts) == MAX_RANDOM_PHASES
-    np.testing.assert_allclose(counts / counts.sum(), 1 / 8, atol=0.03)
-    assert not make_run(num_envs=50).seats.random_phases.any()
-
-
 @pytest.mark.parametrize(("weak_seats", "share"), [(0.0, 0.5), (0.5, 2 / 3), (1.0, 1 / 1.05)])
 def test_the_learner_sits_more_often_where_it_wins_less(weak_seats, share):
     run = make_run(num_envs=4000, weak_seats=weak_seats)
     run.results.win_share[:] = 0.0, 1.0
     run.seat(np.arange(4000))
     assert learns(run)[:, 0].mean() == pytest.approx(share, abs=0.03)
-
-
-@pytest.mark.parametrize("hottest", [4.0, 0.25])
-def test_opponents_have_temperatures_and_the_learner_has_none(hottest):
-    run = make_run(num_envs=3000, opponent_temperature=hottest)
-    seats, learner = run.seats, learns(run)
-    assert (seats.temperature[learner] == 1).all()
-    drawn = np.log(seats.temperature[~learner]) / np.log(hottest)  # uniform: on a log scale
-    assert 0 <= drawn.min() < 0.01 and 0.99 < drawn.max() <= 1.0001
-    assert drawn.mean() == pytest.approx(0.5, abs=0.03)
-    assert (make_run(num_envs=50).seats.temperature == 1).all()

@@ -8,7 +8,7 @@ from diplomacy_engine import Decisions, VectorGame, load_map, order_numbers, rew
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import frozen, statistics
 from diplomacy_engine.scoring.mixes import make_reward_mix
-from ppo_selfplay_diplomacy import LEARNER, Agent, Run
+from ppo_selfplay_diplomacy import LEARNER, Run
 
 
 class Spy:
@@ -161,29 +161,6 @@ def test_opponents_choose_from_all_legal_orders(monkeypatch):
         assert len(decisions.order) < 0.9 * len(full.order)
 
 
-def test_copies_draw_at_the_temperature_of_their_seat(monkeypatch):
-    run = make_run(map="three", num_envs=20, opponent_temperature=3.0)
-    run.pool.freeze(run.agent, 100)
-    for seats in run.seats.member:
-        seats[seats > LEARNER] = run.pool.copies
-    copies, drawn, get_action = {*run.pool.agents.values()}, [], Agent.get_action
-
-    def watched(agent, codes, orders, noise=None, temperature=None):
-        at = orders.decisions.game, orders.decisions.power
-        if agent is run.agent:
-            assert temperature is None
-        else:
-            copies.discard(agent)
-            np.testing.assert_array_equal(temperature, run.seats.temperature[at])
-            drawn.extend(temperature.tolist())
-        return get_action(agent, codes, orders, noise, temperature)
-
-    monkeypatch.setattr(Agent, "get_action", watched)
-    play_phase(run)
-    assert not copies and len(drawn) == 40
-    assert 1 <= min(drawn) < 1.5 and 2.5 < max(drawn) <= 3
-
-
 @pytest.mark.parametrize(
     ("learner_seats", "year_limit"), [(1, "draw"), (1, "truncate"), (2, "truncate"), (2, "draw")]
 )
@@ -263,16 +240,6 @@ def test_transitions_equal_a_slow_reference(monkeypatch, learner_seats, year_lim
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=name)
     for name in ("idle pay", "eliminated", "limit"):
         assert events[name] > 0, events
-
-
-def test_the_seed_decides_weights_games_and_seats():
-    one, same, other = (make_run(seed=seed, num_envs=50) for seed in (1, 1, 2))
-    for find in (
-        lambda run: run.agent.critic[0].weight.detach().numpy(),
-        lambda run: run.games.row_seed,
-        lambda run: run.seats.member,
-    ):
-        assert (find(one) == find(same)).all() and (find(one) != find(other)).any()
 
 
 def test_a_game_that_ends_before_the_learner_takes_part_is_not_counted():

@@ -77,23 +77,6 @@ def test_update_learns_from_every_transition_once_an_epoch(monkeypatch):
     assert sorted(itertools.chain(*seen)) == list(range(30)), "more minibatches than transitions"
 
 
-def test_advantages_are_normalized_over_the_minibatch(monkeypatch):
-    agent, seen, loss = make_agent(), [], ppo.ppo_loss
-
-    def spy(*values):
-        seen.append(values[-1]["advantages"])
-        return loss(*values)
-
-    monkeypatch.setattr(ppo, "ppo_loss", spy)
-    batch = some_batch(agent)
-    batch.advantages[:] += 5
-    run = ready(agent, update_epochs=1, num_minibatches=2)
-    update(run, batch, 0.01, Ranks())
-    assert len(seen) == 2
-    for part in seen:
-        assert (part.mean().item(), part.std().item()) == pytest.approx((0, 1), abs=1e-5)
-
-
 def test_a_loss_that_is_not_finite_is_refused():
     agent = make_agent()
     run, batch = ready(agent), some_batch(agent)
