@@ -52,3 +52,14 @@ def test_the_learner_sits_more_often_where_it_wins_less(weak_seats, share):
     run.results.win_share[:] = 0.0, 1.0
     run.seat(np.arange(4000))
     assert learns(run)[:, 0].mean() == pytest.approx(share, abs=0.03)
+
+
+@pytest.mark.parametrize("hottest", [4.0, 0.25])
+def test_opponents_have_temperatures_and_the_learner_has_none(hottest):
+    run = make_run(num_envs=3000, opponent_temperature=hottest)
+    seats, learner = run.seats, learns(run)
+    assert (seats.temperature[learner] == 1).all()
+    drawn = np.log(seats.temperature[~learner]) / np.log(hottest)  # uniform: on a log scale
+    assert 0 <= drawn.min() < 0.01 and 0.99 < drawn.max() <= 1.0001
+    assert drawn.mean() == pytest.approx(0.5, abs=0.03)
+    assert (make_run(num_envs=50).seats.temperature == 1).all()

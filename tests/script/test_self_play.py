@@ -8,7 +8,7 @@ from diplomacy_engine import Decisions, VectorGame, load_map, order_numbers, rew
 from diplomacy_engine.constants import NONE, RUNNING, YEAR_LIMIT
 from diplomacy_engine.learning import frozen, statistics
 from diplomacy_engine.scoring.mixes import make_reward_mix
-from ppo_selfplay_diplomacy import LEARNER, Run
+from ppo_selfplay_diplomacy import LEARNER, Agent, Run
 
 
 class Spy:
@@ -159,6 +159,29 @@ def test_opponents_choose_from_all_legal_orders(monkeypatch):
     for number, (decisions, _) in spy.answers().items():
         full = spy.decisions.take(spy.players == number)
         assert len(decisions.order) < 0.9 * len(full.order)
+
+
+def test_copies_draw_at_the_temperature_of_their_seat(monkeypatch):
+    run = make_run(map="three", num_envs=20, opponent_temperature=3.0)
+    run.pool.freeze(run.agent, 100)
+    for seats in run.seats.member:
+        seats[seats > LEARNER] = run.pool.copies
+    copies, drawn, get_action = {*run.pool.agents.values()}, [], Agent.get_action
+
+    def watched(agent, codes, orders, noise=None, temperature=None):
+        at = orders.decisions.game, orders.decisions.power
+        if agent is run.agent:
+            assert temperature is None
+        else:
+            copies.discard(agent)
+            np.testing.assert_array_equal(temperature, run.seats.temperature[at])
+            drawn.extend(temperature.tolist())
+        return get_action(agent, codes, orders, noise, temperature)
+
+    monkeypatch.setattr(Agent, "get_action", watched)
+    play_phase(run)
+    assert not copies and len(drawn) == 40
+    assert 1 <= min(drawn) < 1.5 and 2.5 < max(drawn) <= 3
 
 
 @pytest.mark.parametrize(
