@@ -134,10 +134,8 @@ class Bench:
     def accuracies(self, most: int) -> Iterator[tuple[str, float, float]]:
         for saved in self.games:
             state = dict(saved["phases"][-1]["state"]) | {"name": "COMPLETED"}
-            shares, power = (
-                Game.from_state(BOARD, state).figures(),
-                BOARD.powers[int(self.rng.integers(7))],
-            )
+            shares = Game.from_state(BOARD, state).figures()
+            power = BOARD.powers[int(self.rng.integers(7))]
             names = [p["name"] for p in saved["phases"][:-1] if p["orders"].get(power)]
             chosen = self.rng.permutation(names)[:most]
             decisions = self.review(saved, {(name, power) for name in chosen})

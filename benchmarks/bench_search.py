@@ -28,16 +28,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from diplomacy_engine import Game, UserError, VectorGame, make_bot
-from diplomacy_engine.games.decisions import Decisions
 from diplomacy_engine.players.asking import orders_of
 from diplomacy_engine.players.loading import load_player
 from diplomacy_engine.rules.state import in_movement
-
-
-def decisions_of(games: VectorGame, seat: np.ndarray) -> Decisions:
-    """Return the movement decisions of one power of each game."""
-    asked = games.decisions()
-    return asked.take(in_movement(games.state, asked.game) & (asked.power == seat[asked.game]))
 
 
 def positions(game_map, count: int, moves: int) -> tuple[VectorGame, np.ndarray]:
@@ -75,11 +68,13 @@ def main() -> None:
         }
     except UserError as error:
         parser.error(str(error))
-    asked = decisions_of(games, seat)
+    asked = games.decisions()
+    asked = asked.take(in_movement(games.state, asked.game) & (asked.power == seat[asked.game]))
+    each = [asked.take(np.array([d])) for d in range(min(10, asked.count))]
     print(f"{arguments.map}: {asked.count} movement decisions in {arguments.games} games")
     for kind, player in players.items():
         player.act(games, asked.take(np.arange(2)))  # what is compiled once
-        for name, batches in (("one batch", [asked]), ("one by one", split(asked, 10))):
+        for name, batches in (("one batch", [asked]), ("one by one", each)):
             leaves = player.leaves(games)
             before, begun = leaves.tried, time.perf_counter()
             for batch in batches:
@@ -146,11 +141,6 @@ def time_game(game_map: str) -> None:
         ours, theirs = (statistics.median(times) for times in zip(*pairs))
         ratio = ours / theirs
         print(f"ours {ours:.0f} us, python-chess {theirs:.0f} us: {ratio:.1f} times")
-
-
-def split(asked: Decisions, most: int) -> list[Decisions]:
-    """Return the first decisions, each by itself."""
-    return [asked.take(np.array([d])) for d in range(min(most, asked.count))]
 
 
 if __name__ == "__main__":

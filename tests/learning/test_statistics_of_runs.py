@@ -11,21 +11,21 @@ from diplomacy_engine.learning import statistics
 from diplomacy_engine.learning.experience import Batch
 
 
+def sums_of(mine: list, centers: list, other: int, copies: dict, **more) -> dict:
+    """Return the sums of games that are over, against the copy or bot numbered `other`."""
+    mine, results = np.array(mine, bool), statistics.Results(load_map("three"))
+    count, member = len(mine), np.where(mine, 0, other)
+    result = types.SimpleNamespace(centers=np.array(centers, np.int8), alive=mine | True)
+    result.year = np.full(count, results.game_map.board.first_year + 4)
+    result.ended, result.winner = np.full((2, count), [[YEAR_LIMIT], [NONE]], np.int8)
+    vars(result).update(more)
+    pool = types.SimpleNamespace(frozen_at=copies, copies=[*copies])
+    return results.of_games(result, np.arange(count), member, mine, pool)
+
+
 def test_a_tie_of_two_powers_of_the_learner_is_no_win():
-    mine = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], bool)
-    centers = np.array([[5, 5, 0], [0, 6, 5], [0, 7, 0]], np.int8)
-    result = types.SimpleNamespace(
-        centers=centers,
-        ended=np.full(3, YEAR_LIMIT, np.int8),
-        winner=np.full(3, NONE, np.int8),
-        alive=np.ones((3, 3), bool),
-        year=np.full(3, 4),
-    )
-    member = np.where(mine, 0, 4)
-    results, rows = statistics.Results(load_map("three")), np.arange(3)
-    result.year += results.game_map.board.first_year
-    pool = types.SimpleNamespace(frozen_at={3: 100, 4: 250}, copies=[3, 4])
-    sums = results.of_games(result, rows, member, mine, pool)
+    mine, centers = [[1, 1, 0], [0, 1, 1], [1, 0, 1]], [[5, 5, 0], [0, 6, 5], [0, 7, 0]]
+    sums = sums_of(mine, centers, 4, {3: 100, 4: 250})
     assert (sums["games"], sums["win"], sums["solo"], sums["draw"]) == (3, 1, 0, 3)
     assert sums["centers"] == 5 + 6 + 0 and sums["years"] == 15
     assert sums["side_games"].tolist() == [2, 2, 2] and sums["side_wins"].tolist() == [0, 1, 0]
@@ -37,27 +37,16 @@ def test_a_tie_of_two_powers_of_the_learner_is_no_win():
     assert figures["opponent_age"] == 750 and figures["centers"] == 11 / 3
     assert figures["centers_behind"] == (0 + 0 + 7) / 3
     assert figures["win"] == 1 / 3
-    pool = types.SimpleNamespace(frozen_at={3: 100}, copies=[3])
-    bots = results.of_games(result, rows, member, mine, pool)
+    bots = sums_of(mine, centers, 4, {3: 100})
     assert "opponent_age" not in statistics.selfplay_figures(
         {n: bots[n] for n in statistics.SELFPLAY}, 9
     )
 
 
 def test_who_won_by_a_concession_is_ahead_of_who_has_more_centers():
-    result = types.SimpleNamespace(
-        centers=np.array([[3, 5, 0]], np.int8),
-        ended=np.array([SOLO], np.int8),
-        winner=np.zeros(1, np.int8),
-        alive=np.array([[True, False, False]]),
-        year=np.array([1904]),
-    )
-    mine, pool = (
-        np.array([[True, False, False]]),
-        types.SimpleNamespace(frozen_at={3: 1}, copies=[3]),
-    )
-    results = statistics.Results(load_map("three"))
-    sums = results.of_games(result, np.arange(1), np.where(mine, 0, 3), mine, pool)
+    over = {"ended": [SOLO], "winner": [0], "alive": [[True, False, False]]}
+    over = {name: np.array(value) for name, value in over.items()}
+    sums = sums_of([[1, 0, 0]], [[3, 5, 0]], 3, {3: 1}, **over)
     assert sums["duels"].tolist() == sums["duels_ahead"].tolist() == [2]
 
 
