@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from support.tables import read_table
-from support.training import STOPPED, load
+from support.training import STOPPED, load, metrics
 
 from diplomacy_engine import Game, UserError, VectorGame, evaluate_player, load_map, load_player
 from diplomacy_engine.games.decisions import order_numbers
@@ -79,9 +79,8 @@ def run(file, folder, *flags, status=0):
 
 def test_it_learns_what_a_bot_orders(file, tmp_path, golden):
     path = run(file, tmp_path, "--epochs", "24", "--eval-interval", "40", "--learning-rate", "0.01")
-    lines = (path / "metrics.jsonl").read_text().splitlines()
-    golden("imitate", lines, rel=0.01)
-    first, *_, last = map(json.loads, lines)
+    golden("imitate", map(json.dumps, metrics(path)), rel=0.01)
+    first, *_, last = metrics(path)
     assert last["accuracy"] > 0.6 and last["loss"] < first["loss"] < 2
     assert last["accuracy_sets"] <= last["accuracy_alone"] + 0.05
     result = evaluate_player("small", load_player(path / "best.pt"), load_player("random"), 40)

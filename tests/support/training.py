@@ -148,7 +148,7 @@ def _view(value):
 
 
 def is_clock(name: str) -> bool:
-    return name == "charts/decisions_per_second" or name.startswith("timing/")
+    return name in ("charts/decisions_per_second", "minutes") or name.startswith("timing/")
 
 
 def metrics(run: Path) -> list[dict]:
