@@ -101,8 +101,8 @@ def test_games_are_the_same_however_they_are_played(name, make):
     other = make(f"{map_name}-pure-1", map_name)
 
     def played(player, part, **how) -> MatchReport:
-        how |= {"seed": 3, "max_years": 2, "samples": 6}
-        return engine.evaluate_player(map_name, player, other, 6, part=part, **how)
+        how |= {"seed": 3, "max_years": 2, "samples": 4}
+        return engine.evaluate_player(map_name, player, other, 4, part=part, **how)
 
     player = make(name, map_name)
     whole = played(player, (0, 1), threads=1)
