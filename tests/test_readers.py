@@ -30,8 +30,12 @@ from diplomacy_engine.textgame.imports.webdiplomacy import read_variant
 STANDARD = load_map("standard")
 HERE = Path(__file__).parent
 RULES, IMPORTS = str(HERE / "rules" / "x"), str(HERE / "textgame" / "imports" / "x")
-REPORTS = [REPORT, MARKDOWN, read_text(IMPORTS, "mail.txt")]
+CENTERS = (
+    "Spring 1902\nFrance: A Par H, F Mao H\nCenters\nFrance: Par, Mar, Bre, Spain\nItaly: Rom, Ven"
+)
+REPORTS = [REPORT, MARKDOWN, read_text(IMPORTS, "mail.txt"), CENTERS]
 ADDED = [*sum((tuple(words) for _, words in ATTACKED.values()), ()), "~~", "(bounce)", "and", "x"]
+STRUCK = "A PAR - BUR ~~A MAR H~~ and\n~~F BRE H~~ F BRE - MAO\nA MAR - SPA ✗ ~~✗~~ A MAR H"
 LONG = history("long")[1]
 FORMS = [text for *_, text in read_table(RULES, "order_forms")]
 STATES = dict(read_table(RULES, "order_forms_states"))
@@ -95,7 +99,7 @@ READERS = {
     read_teams: ["ENGLAND+FRANCE, ITALY+RUSSIA"],
     parse_player: NAMES,
     mix: ["sum_of_squares=1..0@0.5,score,lead_delta=2"],
-    reply: replies(),
+    reply: [*replies(), STRUCK],
     report: REPORTS,
     history_file: [json.dumps(LONG | {"phases": LONG["phases"][:6]})],
     read_variant: [json.dumps(variant())],

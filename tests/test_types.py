@@ -73,7 +73,9 @@ DATA = r"(?!['\"]|.*(Path|<function)).*\d.*"  # a constant that has numbers
 
 def plain(value):
     """Return a default as every machine writes it."""
-    known = isinstance(value, bool | int | float | str | tuple | NoneType) or is_dataclass(value)
+    known = isinstance(value, bool | int | float | str | tuple | dict | NoneType) or is_dataclass(
+        value
+    )
     return re.sub(" at 0x[0-9a-f]+", "", repr(value)) if known else "..."
 
 
