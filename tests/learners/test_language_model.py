@@ -210,9 +210,6 @@ def test_a_stopped_run_goes_on_bit_for_bit(finished, tmp_path, monkeypatch):
 
 
 def test_a_run_keeps_what_was_asked_and_written(finished):
-    curves = {name for line in metrics(finished) for name in line}
-    assert {"charts/episodic_return", "losses/reference_kl"} <= curves
-    assert {"eval/random/win", "eval/chaos/win"} <= curves
     assert list(finished.glob("events.out.tfevents*"))
     kept = sorted(path.name for path in (finished / "checkpoints").iterdir())
     assert kept == ["000000000002.pt", "000000000004.pt"]

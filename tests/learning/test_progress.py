@@ -30,6 +30,8 @@ def test_what_is_shown_of_a_run_is_golden(width, monkeypatch, golden):
     share that is done, the time that is left, wins, then the rest, whenever it is redrawn."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width or 80))
+    for name in ("COLORTERM", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
     clock, file = Clock(), Terminal() if width else io.StringIO()
     line = Progress(10_000, start=500, file=file, clock=clock)
     wins, shares = {"random": 1.0, "a__b_1": 0.971}, {"win_pool_share": 0.125, "draw_share": 0.0}
