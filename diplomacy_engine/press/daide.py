@@ -179,7 +179,7 @@ def read_message(games: VectorGame, sender: int, receiver: int, text: str) -> tu
     body, phase = tree[1], ""
     match body:
         case ["FOR", [str(season), str(year)], list(body)] if season in _SEASONS:
-            if not re.fullmatch(r"[0-9]{1,4}", year):
+            if not re.fullmatch(r"[0-9]{1,5}", year):
                 raise UserError(f"{quoted(year)} is no year")
             phase = phase_name(int(year), _SEASONS[season])
     parts = body[1:] if body[:1] == ["AND"] else [body]

@@ -31,10 +31,9 @@ from ..rules.map import Map
 from ..rules.order_matching import matching_orders
 from ..rules.order_words import unit_phrase
 from ..rules.phases import end_by_victory
-from ..rules.state import adjustments_owed, can_build_in, is_retreat, reset_game
+from ..rules.state import LAST_YEAR, adjustments_owed, can_build_in, is_retreat, reset_game
 from .saved_game import victors
 
-MAX_YEAR = 9999
 STATE_KEYS = ("name", "units", "retreats", "centers", "last_orders", "last_results")
 
 
@@ -173,7 +172,7 @@ def state_dictionary(games: VectorGame) -> dict:
     owed = owed_adjustments(games)
     influence = {power: set(map(notation.province_of, units[power])) for power in units}
     occupied = set().union(*influence.values())
-    year, phase = (MAX_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
+    year, phase = (LAST_YEAR + 1, 0) if name == COMPLETED else parse_phase(name)
     homes = {power: [] for power in powers}
     for v in np.flatnonzero(games.board.home_power != NONE):
         homes[powers[games.board.home_power[v]]].append(games.map.provinces[v])
@@ -406,8 +405,8 @@ def _load_name(games: VectorGame, name: str) -> None:
         games.state.end[0] = YEAR_LIMIT
         return
     year, phase = parse_phase(name)
-    if not 1 <= year <= MAX_YEAR:
-        raise UserError(f"the year of {name!r:.40} is not 1 to {MAX_YEAR}")
+    if not 1 <= year <= LAST_YEAR:
+        raise UserError(f"the year of {name!r:.40} is not 1 to {LAST_YEAR}")
     games.state.year[0], games.state.phase[0] = year, phase
 
 

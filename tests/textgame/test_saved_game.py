@@ -176,7 +176,7 @@ def test_rules_of_what_people_played_before_version_0_6(talk):
         assert kept == (talk.get("rounds", 1), talk.get("binding", True), False)
 
 
-def test_years_have_four_digits(tmp_path):
+def test_years_have_four_digits_or_more(tmp_path):
     """As in the package, whose ancient map begins in the year 1; both forms are read."""
     game = Game(tribes(first_phase="S1M"))
     assert game.phase == "S0001M"
@@ -187,6 +187,9 @@ def test_years_have_four_digits(tmp_path):
     assert Game.from_saved_game(short).to_saved_game() == saved
     assert Game.from_state(game.map, short["phases"][0]["state"]).phase == "S0001M"
     assert Game(tribes(first_phase="S0001M")).phase == "S0001M"
+    late = Game(tribes(first_phase="S9998M"))
+    play_randomly(late, random.Random(1), 12)
+    assert int(late.phase[1:-1]) > 9999 and Game.from_saved_game(late.to_saved_game()).history
     assert game.causes("S1M") == game.causes("S0001M")
     replay = make_replay(short)
     assert replay.find("s1m") == replay.find("S0001M") == 0
