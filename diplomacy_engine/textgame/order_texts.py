@@ -13,7 +13,7 @@ _UNIT_BEGINS = (
 )
 _BETWEEN = re.compile(  # a comma in brackets is part of a remark, unless another unit follows
     rf"\n|[;,](?![^()\[\]]{{0,100}}[)\]])|[;,]{_UNIT_BEGINS}|\s(?=[(\[]){_UNIT_BEGINS}|\s{{3,}}"
-    rf"|\s(?:and|[&/])\s{_UNIT_BEGINS}|\s\s(?=\S){_UNIT_BEGINS}|(?<=[\w)*])[.]\s{_UNIT_BEGINS}"
+    rf"|\s(?:and|[&/])\s{_UNIT_BEGINS}|\s\s(?=\S){_UNIT_BEGINS}|(?<=[\w)*\]])[.]\s{_UNIT_BEGINS}"
     r"|(?<=[a-z])(?:(?=Build (?:army|fleet) at )|The +at .*)",  # webDiplomacy glues sentences
     re.IGNORECASE,
 )

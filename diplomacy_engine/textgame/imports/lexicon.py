@@ -46,6 +46,7 @@ class Patterns(NamedTuple):
     phase: re.Pattern[str]
     # in orders
     orders_begin: re.Pattern[str]
+    words: re.Pattern[str]
     unit: re.Pattern[str]
     nothing: re.Pattern[str]
     idle_units: re.Pattern[str]
