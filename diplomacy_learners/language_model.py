@@ -225,10 +225,6 @@ class Reference:
             return self._model.log_probabilities(replies).logprob
 
 
-def own_centers(games: VectorGame, rows: np.ndarray) -> np.ndarray:
-    return games.centers()[rows].astype(np.float32)
-
-
 def learning_powers(args: Args, game_map: Map, step: int) -> list[int]:
     count = len(game_map.powers)
     if args.seats == "all":
@@ -244,9 +240,8 @@ def load_opponents(args: Args, game_map: Map) -> Opponents:
         text = "each power has one player, and all that are not named have one"
         raise UserError(f"--opponent {' '.join(args.opponent)}: {text}")
     players = [named.get(power, *(rest or ["random"])) for power in game_map.powers]
-    names = list(dict.fromkeys(players))
-    seats = np.array([names.index(player) for player in players])
-    return Opponents([load_player(name, game_map=game_map) for name in names], seats)
+    names, seats = np.unique(players, return_inverse=True)
+    return Opponents([load_player(str(name), game_map=game_map) for name in names], seats)
 
 
 def seeds_of(args: Args, step: int) -> list[int]:
@@ -277,7 +272,7 @@ def play_groups(
         years=args.years,
         players=players,
         seats=seats,
-        score=own_centers if args.score == "centers" else center_share,
+        score=center_share if args.score == "share" else lambda games, rows: games.centers()[rows],
         record=min(args.capture_replies, args.copies),
     )
     player.recording = False

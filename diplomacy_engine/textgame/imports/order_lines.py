@@ -10,7 +10,6 @@ The stages, for the line `A Par-Bur, bounced, F Bre-MAO F Mar S A Par-Bur`:
 """
 
 import itertools
-from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
@@ -136,22 +135,22 @@ def _parts(game_map: Map, text: str) -> list[str]:
     """Return the orders of a text that may have no sign between them: `A Par-Bur F Bre-MAO`, or
     behind a result no letter: `Par-Bur (bounced) Bre-MAO`."""
     words = [*PATTERNS.words.finditer(text)]
-    units = (match.start() for match in PATTERNS.orders_begin.finditer(text))
     ends = {match.end() for match in words if match[1][-1] in ".)]"}
-    begins = ends.union(match.end() for match in words if reading.is_result(match[1]))
-    ordered = sorted(begins.union(n for n in units if PATTERNS.unit.match(text, n)))
+    results = {match.end() for match in words if reading.is_result(match[1])}
+    units = {match.start() for match in PATTERNS.orders_begin.finditer(text)}
+    begins = sorted(ends | results | {n for n in units if PATTERNS.unit.match(text, n)})
 
     @cache
     def parts_from(start: int) -> list[str]:
-        for begin in ordered[bisect_right(ordered, start) :]:
+        for begin in (begin for begin in begins if begin > start):
             head = text[start:begin].strip()
-            if reading.order_kind(game_map, head) == NONE or PATTERNS.cause.search(head):
-                continue
-            parts = parts_from(begin)
-            is_order = reading.order_kind(game_map, parts[0]) != NONE
-            is_talk = begin not in ends or _is_result(game_map, parts[0])
-            if is_order or (not is_talk and _is_like_order(game_map, parts[0])):
-                return [head, *parts]
+            if reading.order_kind(game_map, head) != NONE and not PATTERNS.cause.search(head):
+                first, *others = parts_from(begin)
+                is_order = reading.order_kind(game_map, first) != NONE
+                if begin in ends and not _is_result(game_map, first):
+                    is_order |= _is_like_order(game_map, first)
+                if is_order:
+                    return [head, first, *others]
         return [text[start:]]
 
     return parts_from(0)
