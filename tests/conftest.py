@@ -93,7 +93,8 @@ def golden(request):
     """
 
     def compare(name, lines, rel=1e-9):
-        file = request.path.parent / "golden" / f"{name}.txt"
+        stem = re.sub(r"\W+", "_", name).strip("_")
+        file = request.path.parent / "golden" / f"{stem}.txt"
         text = "\n".join(map(str, lines)) + "\n"
         if os.environ.get("RENEW"):
             file.parent.mkdir(exist_ok=True)
