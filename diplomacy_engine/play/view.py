@@ -127,12 +127,12 @@ def _shown(session: PlaySession, viewer: Viewer, number: int | None) -> _Shown:
     has submitted."""
     game, now = session.game, session.now
     if number is None:
-        drafts = now.drafts | game.orders
-        if not now.is_sandbox:
-            drafts = {power: texts for power, texts in drafts.items() if power == viewer.power}
-        if viewer.power and viewer.power not in game.orders:
-            decision = decision_view(game, viewer.power, drafts.get(viewer.power, ()))
-            drafts[viewer.power] = list(decision["draft"].values()) if decision else []
+        drafts = {}
+        for power in game.powers if now.is_sandbox else filter(None, [viewer.power]):
+            drafts[power] = game.orders.get(power, [])
+            if power not in game.orders and (power in now.drafts or power == viewer.power):
+                decision = decision_view(game, power, now.drafts.get(power, ()))
+                drafts[power] = list(decision["draft"].values()) if decision else []
         scene = game.scene().with_orders(game.map, drafts)
         return _Shown(scene, game.conceded, [], [], now.waiting_for())
     replay = make_replay(game.to_saved_game(), game.map)

@@ -49,9 +49,8 @@ def add_neutral(draft: Draft, nations: Mapping[str, Neutral]) -> None:
     facts["neutral"] = names[0] if len(names) == 1 and 2 <= len(names[0]) <= 31 else "NEUTRAL"
     facts["start_units"][facts["neutral"]] = units
     whose = " and ".join(nations)
-    draft.notes.append(
-        f"nobody plays {whose}: its {len(units)} units hold, its centers are nobody's"
-    )
+    hold = f"units: {len(units)}, which hold"
+    draft.notes.append(f"nobody plays {whose} ({hold}); its centers are nobody's")
 
 
 def refuse(path: Path, line: int, reason: str) -> NoReturn:
