@@ -106,7 +106,7 @@ READERS = {
     mix: ["sum_of_squares=1..0@0.5,score,lead_delta=2"],
     reply: [*replies(), STRUCK],
     report: REPORTS,
-    history_file: [json.dumps(LONG | {"phases": LONG["phases"][:6]})],
+    history_file: [json.dumps(LONG | {"phases": LONG["phases"][:3]})],
     read_variant: [json.dumps(variant())],
     map_file: [TRIBES],
     dpjudge: [GULF.read_text()],

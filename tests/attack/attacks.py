@@ -540,17 +540,17 @@ def language_servers(folder: Path) -> Iterator[Try]:
 
 # Attack -> tries of the short piece.
 ATTACKS: dict[Callable, int] = {
-    orders: 60,
-    states: 60,
-    histories: 40,
-    saved_games: 50,
-    sessions: 60,
-    populations: 40,
-    checkpoints: 40,
-    requests: 100,
-    language_servers: 60,
-    answers_of_servers: 80,
-    dvars: 80,
+    orders: 40,
+    states: 40,
+    histories: 25,
+    saved_games: 30,
+    sessions: 40,
+    populations: 25,
+    checkpoints: 25,
+    requests: 65,
+    language_servers: 40,
+    answers_of_servers: 50,
+    dvars: 50,
 }
 
 

@@ -186,7 +186,7 @@ def test_orders_are_drawn_whatever_the_case_of_their_power():
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=12), max_size=3))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_nonsense_is_left_out_or_escaped(text, words):
     game = Game("small")
     unit = game.units["ENGLAND"][0]
