@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # fork beside other threads
 ]
 MANY = (map_file, map_of_another, player)  # of which few changed texts are taken
-TRIES = ATTACKS | {changed_texts(reader): 100 if reader in MANY else 40 for reader in READERS}
+TRIES = ATTACKS | {changed_texts(reader): 100 if reader in MANY else 60 for reader in READERS}
 each = pytest.mark.parametrize("attack", TRIES, ids=lambda attack: attack.__name__)
 
 
