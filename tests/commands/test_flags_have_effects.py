@@ -248,5 +248,4 @@ def test_what_a_command_prints_and_writes_is_golden(name, line, outcome, golden,
     text = re.sub(
         r"\d+\.\d{7,}(e-\d+)?", lambda number: f"{float(number[0]):.6g}", "\n".join(parts)
     )
-    text = re.sub(r'"timestamp": \d+', '"timestamp": 0', text)  # a slow machine asks the clock more
     golden(name, re.sub(r"([}\]],|>)(?=\S)", r"\1\n", text).split("\n"))
