@@ -44,6 +44,10 @@ class Until:
         positions = self.connection.positions()
         return [p._replace(over=p.over or "enough") if self._is_end(p) else p for p in positions]
 
+    def close(self) -> None:
+        self.is_closed = True
+        self.connection.close()
+
     def _is_end(self, position) -> bool:
         if callable(self.end):
             return self.end(position)

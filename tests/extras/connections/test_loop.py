@@ -118,6 +118,7 @@ class Moves:
         loop = self.loops[power]
         loop.connection = Until(loop.connection, phase)
         self.told.append(str(loop.run()))
+        assert loop.connection.is_closed
 
     def _forget(self, power):
         del self.at.given[power]
