@@ -9,7 +9,7 @@ from support.press import ATTACK
 from support.serving import seated
 from support.tables import read_table
 
-from diplomacy_engine import Game, make_bot
+from diplomacy_engine import Game, VectorGame, make_bot
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.extras.language.player import Answer, Exchange, LanguagePlayer
 from diplomacy_engine.extras.language.questions import Question
@@ -110,16 +110,16 @@ def test_it_talks_by_every_protocol(protocol):
 
 
 def test_nobody_wishes_for_peace_with_a_power_without_units():
-    games = Game.from_position(
-        "three S1901M; ENGLAND A GRE = GRE; ITALY A VIE = VIE; RUSSIA = MOS"
-    ).vector_game
+    position = "three S1901M; ENGLAND A GRE = GRE; ITALY A VIE = VIE; RUSSIA = MOS"
+    games = VectorGame("three", 2)  # the first of which begins
+    games.copy_from(Game.from_position(position).vector_game, np.array([0]), np.array([1]))
     player = Scripted("yes")
-    negotiate(
-        Press(games, "mutual"), games.decisions(), [Talker(player, "talker")], np.zeros((1, 3), int)
-    )
+    seats = np.zeros((2, 3), int)
+    negotiate(Press(games, "mutual"), games.decisions(), [Talker(player, "talker")], seats)
     assert [
         sum(f"peace with {power}" in text for text in player.prompts) for power in games.map.powers
-    ] == [1, 1, 0]
+    ] == [2 + 1, 2 + 1, 2]
+    assert sum("A GRE" in text for text in player.prompts) == 2
 
 
 def test_it_need_not_keep_a_deal_that_may_be_broken_and_hears_who_broke_one():
