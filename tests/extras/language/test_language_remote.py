@@ -217,6 +217,10 @@ def test_log_and_counters_agree(tmp_path):
     assert result["player"] == "llm:test"
     keys = {"game", "phase", "power", "messages", "reply", "verdict", "tokens_in", "tokens_out"}
     assert all(keys < set(line) for line in lines)
+    for line in lines:  # with the two movement phases before
+        season, year, kind = line["phase"][0], int(line["phase"][1:5]), line["phase"][5]
+        before = 2 * (year - 1901) + "SFW".index(season) + (kind == "R")
+        assert json.dumps(line["messages"]).count("Orders of ") == min(before, 2), line["phase"]
     with pytest.raises(UserError, match="missing"):
         player_of(server, log=str(tmp_path / "missing" / "log.jsonl"))
 
