@@ -106,6 +106,13 @@ def test_a_link_that_is_lost_meanwhile_is_refused(server, monkeypatch):
 # --- What works -----------------------------------------------------------------------------------
 
 
+def test_links_of_all_seats_are_printed(server, capsys):
+    play._print_links(server)
+    printed = [line.split()[-1] for line in capsys.readouterr().out.splitlines() if "http" in line]
+    guest = server.session.game.powers[1]
+    assert printed == [server.link(name) for name in ("host", guest, "watch")]
+
+
 def test_pages_need_no_token_and_hold_no_secret(lasting_server):
     for path in PAGES:
         status, content = request(lasting_server, "GET", path, who=None)

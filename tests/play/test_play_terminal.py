@@ -15,7 +15,7 @@ from support.transcripts import follow, names_of
 
 from diplomacy_engine import BOTS, MAP_NAMES, make_bot
 from diplomacy_engine.commands._flags import Play
-from diplomacy_engine.commands._opponents import mixed, offered
+from diplomacy_engine.commands._opponents import mixed, offered, rated
 from diplomacy_engine.commands.cli import main
 from diplomacy_engine.commands.play import _game_of_file
 from diplomacy_engine.play.file import PLAYER, Seat
@@ -186,5 +186,9 @@ def test_what_the_page_offers(monkeypatch, tmp_path):
             os.utime(file, (number, number))
     after = list(offered("small", talk=False))[1 + len(policies_of("small")) :]
     assert after[:3] == ["runs/small__new", "runs/small__old", f"fast:{policies_of('small')[0]}"]
+    assert rated("small")
+    with monkeypatch.context() as patch:  # no wheel has populations
+        patch.setattr("diplomacy_engine.players.population.FOLDERS", tmp_path)
+        assert not rated("small")
     monkeypatch.setattr("diplomacy_engine.commands._opponents.find_spec", lambda name: None)
     assert next(iter(offered("standard", talk=False))) == "dumbbot"
