@@ -71,9 +71,7 @@ def test_a_run_begins_with_a_policy(name, trained, tmp_path):
     assert all(torch.equal(weight, after[key]) for key, weight in before.items())
 
 
-@pytest.mark.parametrize(
-    "name", slow_but(["independent", "offers", "league", "mutual", "partners"], LEARNERS)
-)
+@pytest.mark.parametrize("name", slow_but(["offers", "league", "mutual"], LEARNERS))
 def test_the_figures_of_a_run_are_golden(name, trained, golden):
     golden(name, map(json.dumps, metrics(trained(name))), rel=0.01)
 

@@ -17,7 +17,7 @@ EDITS = read_edits()
 CHECKS = ("metric", "weight", "rates", "kept")  # of what an edit does, in `check_effect`
 # How a policy draws, whom it meets, a network whose state could be one of each process;
 # test_resume.py has more, and what a policy may order is tested below.
-ALWAYS = [("a sampling rule in get_action", 1), ("an opponent sampler", 1), ("BatchNorm", 1)]
+ALWAYS = [("an opponent sampler", 1), ("BatchNorm", 1)]
 WORKS = [(name, n) for name in named(EDITS, "works") for n in EDITS[name].processes]
 # These take longest, each to be stopped in its first update; test_ranks.py has cheaper ones.
 LONG = ("gradients of two minibatches, summed twice", "a break of one process")
