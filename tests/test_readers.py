@@ -11,7 +11,6 @@ from pprint import pformat
 import pytest
 from attack.mutations import mutated
 from attack.readers import GULF, MARKDOWN, NAMES, ORDERS, REPORT, offering, question, replies
-from attack.readers import READERS as ATTACKED
 from support.maps import TRIBES
 from support.tables import read_table, read_text
 from support.webdip import history, variant
@@ -34,7 +33,6 @@ CENTERS = (
     "Spring 1902\nFrance: A Par H, F Mao H\nCenters\nFrance: Par, Mar, Bre, Spain\nItaly: Rom, Ven"
 )
 REPORTS = [REPORT, MARKDOWN, read_text(IMPORTS, "mail.txt"), CENTERS]
-ADDED = [*sum((tuple(words) for _, words in ATTACKED.values()), ()), "~~", "(bounce)", "and", "x"]
 STRUCK = "A PAR - BUR ~~A MAR H~~ and\n~~F BRE H~~ F BRE - MAO\nA MAR - SPA ✗ ~~✗~~ A MAR H"
 LONG = history("long")[1]
 FORMS = [text for *_, text in read_table(RULES, "order_forms")]

@@ -36,7 +36,6 @@ pytestmark = pytest.mark.usefixtures("compiled")
 ORDERS = {"step": 0, "orders": []}
 OFFER = {"step": 0, "to": "RUSSIA", "terms": {"peace": True}}
 SETTINGS = dict(last_year=1904, draws_after=1902, press="offers", binding=True, hints=True, seed=5)
-ANSWER = {"step": 0, "number": 1, "agreed": True}
 
 
 def new_game(name="small"):

@@ -80,10 +80,9 @@ class Shell:
     """Does command lines in a folder, which is the current one; further lines are typed. PYTHON is
     the one that runs.
 
-    Besides the commands of the package there are `write FILE` of the typed lines, `copy FILE
-    NAME` from tests/, `replace FILE OLD
-    NEW`, `show FILE PART...` (a JSON file's first line, or a whole text), `files`, and `game FILE
-    POSITION`, which saves a game after a phase without orders.
+    Besides the commands of the package there are `write FILE` of the typed lines, `copy FILE NAME`
+    from tests/, `replace FILE OLD NEW`, `show FILE PART...` (a JSON file's first line, or a whole
+    text), `files`, and `game FILE POSITION`, which saves a game after a phase without orders.
     """
 
     def __init__(self, monkeypatch, capsys):
